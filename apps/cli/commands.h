@@ -1,0 +1,14 @@
+// The commands: each parses what its options leave as text, calls the library, and prints.
+#pragma once
+
+#include "options.h"
+
+namespace sam3::cli {
+
+int run_segment(const SegmentOptions& options);
+int run_detect(const DetectOptions& options);
+int run_classes(const ClassesOptions& options);
+int run_points(const PointsOptions& options);
+int run_inspect(const InspectOptions& options);
+
+}  // namespace sam3::cli

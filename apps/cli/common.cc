@@ -1,0 +1,173 @@
+#include "common.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+#include "base/log.h"
+#include "base/utf8.h"
+
+namespace sam3::cli {
+
+namespace fs = std::filesystem;
+
+void note(std::string_view text) {
+  std::string line;
+  for (const char c : replace_invalid_utf8(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n' || byte >= 0x20)
+      line += c;
+    else
+      line += "\\x" + std::string(1, "0123456789abcdef"[byte >> 4]) + "0123456789abcdef"[byte & 15];
+  }
+  std::cerr << line << '\n';
+}
+
+int fail(const Error& error) {
+  note("sam3: " + error.to_string());
+  return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
+}
+
+int usage(const std::string& text) {
+  note("sam3: " + text);
+  return kUsage;
+}
+
+bool print(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EPIPE) note(std::string("sam3: standard output: ") + std::strerror(errno));
+      return false;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+void set_up_log(const RunOptions& options) {
+  if (options.quiet) return;
+  const LogLevel least = options.verbose ? LogLevel::kDebug : LogLevel::kWarning;
+  set_log_hook([least](LogLevel level, std::string_view message) {
+    if (level >= least) note("sam3: " + std::string(message));
+  });
+}
+
+namespace {
+
+const char* environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : nullptr;
+}
+
+// models/demo of an installed tree or of the source tree that this program was built in.
+fs::path demo_folder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path prefix = program.parent_path().parent_path();
+  const fs::path installed = prefix / "share" / "sam3" / "models" / "demo";
+  if (fs::exists(installed, error)) return installed;
+  return prefix.parent_path() / "models" / "demo";
+}
+
+}  // namespace
+
+fs::path model_folder(const RunOptions& options) {
+  if (!options.model.empty()) return options.model;
+  if (const char* folder = environment("SAM3_MODEL")) return folder;
+  if (!options.quiet)
+    note(
+        "sam3: using the demo model, which knows drawn shapes and colours only; --model DIR or "
+        "SAM3_MODEL names another one");
+  return demo_folder();
+}
+
+ModelOptions model_options(const RunOptions& options) {
+  ModelOptions model;
+  model.device = options.device;
+  model.threads = static_cast<int>(options.threads);
+  model.low_memory = options.low_memory;
+  if (const char* library = environment("SAM3_ONNXRUNTIME_LIBRARY")) model.onnxruntime = library;
+  return model;
+}
+
+Result<Model> open_model(const RunOptions& options) {
+  Result<Model> model = Model::open(model_folder(options), model_options(options));
+  if (model.ok() && options.verbose)
+    note("sam3: model " + model->name() + " on " + model->effective_device() + " with " +
+         std::to_string(model->threads()) + " threads");
+  return model;
+}
+
+ReadOptions read_options(const RunOptions& options) {
+  ReadOptions read;
+  read.max_pixels = options.max_pixels;
+  read.allow_truncated = options.allow_truncated;
+  return read;
+}
+
+namespace {
+
+// Exactly `count` numbers separated by commas; from_chars knows no locale.
+bool parse_numbers(const std::string& text, double* numbers, int count) {
+  const char* at = text.data();
+  const char* end = at + text.size();
+  for (int i = 0; i < count; ++i) {
+    const auto [after, error] = std::from_chars(at, end, numbers[i]);
+    if (error != std::errc{}) return false;
+    at = after;
+    if (i + 1 < count) {
+      if (at == end || *at != ',') return false;
+      ++at;
+    }
+  }
+  return at == end;
+}
+
+Error bad_value(const std::string& text, const char* form) {
+  return Error{ErrorCode::kInvalidArgument, "'" + text + "' is not " + form, "", ""};
+}
+
+}  // namespace
+
+Result<Point> parse_point(const std::string& text) {
+  double numbers[2];
+  if (!parse_numbers(text, numbers, 2)) return bad_value(text, "a position x,y in pixels");
+  return Point{numbers[0], numbers[1]};
+}
+
+Result<Box> parse_box(const std::string& text) {
+  double numbers[4];
+  if (!parse_numbers(text, numbers, 4)) return bad_value(text, "a box x0,y0,x1,y1 in pixels");
+  return Box{numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+Result<std::vector<std::string>> checked_prompts(const std::vector<std::string>& prompts) {
+  std::vector<std::string> result;
+  for (const std::string& prompt : prompts) {
+    if (find_invalid_utf8(prompt))
+      return Error{ErrorCode::kInvalidArgument,
+                   "the prompt '" + replace_invalid_utf8(prompt) + "' is not valid UTF-8", "", ""};
+    if (is_blank_prompt(prompt))
+      return Error{ErrorCode::kInvalidArgument, "a prompt is empty or blank", "", ""};
+    if (std::find(result.begin(), result.end(), prompt) == result.end()) result.push_back(prompt);
+  }
+  return result;
+}
+
+void Timings::add(const char* stage, double seconds) {
+  for (auto& [name, sum] : stages_) {
+    if (name != stage) continue;
+    sum += seconds;
+    return;
+  }
+  stages_.emplace_back(stage, seconds);
+}
+
+}  // namespace sam3::cli

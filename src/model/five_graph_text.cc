@@ -1,0 +1,181 @@
+// The text workflow of the five-graph family: vision_encoder, text_encoder, detector.
+#include <cmath>
+
+#include "base/macros.h"
+#include "model/mask_bits.h"
+#include "model/mask_source.h"
+#include "model/preprocess.h"
+#include "model/text_workflow.h"
+
+namespace sam3::model {
+namespace {
+
+using runtime::NamedTensor;
+using runtime::Tensor;
+using runtime::TensorType;
+
+const std::vector<std::string>& feature_names() {
+  static const auto* const names = new std::vector<std::string>{"fpn_0", "fpn_1", "fpn_2"};
+  return *names;
+}
+
+class FiveGraphText : public TextWorkflow {
+ public:
+  FiveGraphText(const Package& package, const WorkflowContext& context, Tokenizer tokenizer)
+      : TextWorkflow(context, std::move(tokenizer)),
+        normalization_{package.mean(), package.std_deviation()} {}
+
+  Status prepare(CheckedGraphs graphs);
+
+  Status load() const override;
+  Result<std::shared_ptr<const Features>> encode(const Picture& picture) const override;
+  Result<std::vector<Detection>> detect(const Features& features, std::string_view prompt,
+                                        const DetectOptions& options) const override;
+  Result<Tensor> input(const Picture& picture) const override {
+    return pixel_values(picture, image_size_, normalization_, context_.runner);
+  }
+
+ private:
+  // Text features and attention mask.
+  Result<PhraseCache::Tensors> phrase(std::string_view prompt) const;
+  Result<std::vector<Detection>> collect(const std::vector<Tensor>& outputs, Size picture,
+                                         std::string_view prompt, double threshold) const;
+
+  image::Normalization normalization_;
+  mask::BitOrder bit_order_ = mask::BitOrder::kMsbFirst;
+  std::unique_ptr<LazySession> vision_;
+  std::unique_ptr<LazySession> text_;
+  std::unique_ptr<LazySession> detector_;
+  mutable PhraseCache phrases_;
+};
+
+Status FiveGraphText::prepare(CheckedGraphs graphs) {
+  image_size_ =
+      static_cast<int>(graphs.at(GraphKind::kVisionEncoder).find_input("pixel_values")->dims[2]);
+  text_length_ =
+      static_cast<int>(graphs.at(GraphKind::kTextEncoder).find_input("input_ids")->dims[1]);
+  if (image_size_ < 1 || text_length_ < 3)
+    return Error{ErrorCode::kUnsupported,
+                 "the size of pixel_values or input_ids is not a number in the graphs", "", ""};
+  SAM3_ASSIGN_OR_RETURN(bit_order_, find_bit_order(graphs.at(GraphKind::kDetector)));
+  SAM3_ASSIGN_OR_RETURN(runtime::GraphSource vision_source,
+                        graph_source(graphs.take(GraphKind::kVisionEncoder)));
+  SAM3_ASSIGN_OR_RETURN(runtime::GraphSource text_source,
+                        graph_source(graphs.take(GraphKind::kTextEncoder)));
+  SAM3_ASSIGN_OR_RETURN(runtime::GraphSource detector_source,
+                        graph_source(graphs.take(GraphKind::kDetector)));
+  const auto lazy = [&](GraphKind kind, runtime::GraphSource source) {
+    return std::make_unique<LazySession>(context_.engine, kind, std::move(source));
+  };
+  vision_ = lazy(GraphKind::kVisionEncoder, std::move(vision_source));
+  text_ = lazy(GraphKind::kTextEncoder, std::move(text_source));
+  detector_ = lazy(GraphKind::kDetector, std::move(detector_source));
+  return {};
+}
+
+Status FiveGraphText::load() const {
+  for (LazySession* session : {vision_.get(), text_.get(), detector_.get()})
+    if (auto opened = session->get(); !opened.ok()) return opened.error();
+  return {};
+}
+
+Result<std::shared_ptr<const Features>> FiveGraphText::encode(const Picture& picture) const {
+  SAM3_ASSIGN_OR_RETURN(Tensor pixels, input(picture));
+  auto features = std::make_shared<Features>();
+  features->picture = picture.size();
+  features->maker = this;
+  {
+    SAM3_ASSIGN_OR_RETURN(const auto session, vision_->get());
+    const std::vector<NamedTensor> inputs{{"pixel_values", std::move(pixels)}};
+    SAM3_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session->run(inputs, feature_names()));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      features->tensors.emplace_back(feature_names()[i], std::move(outputs[i]));
+  }
+  if (context_.low_memory) vision_->release();
+  return std::shared_ptr<const Features>(std::move(features));
+}
+
+Result<PhraseCache::Tensors> FiveGraphText::phrase(std::string_view prompt) const {
+  return phrases_.get(prompt, [&]() -> Result<PhraseCache::Tensors> {
+    SAM3_ASSIGN_OR_RETURN(Encoding encoding, encode_prompt(prompt));
+    const std::vector<std::int64_t> dims{1, text_length_};
+    Tensor ids(dims, std::move(encoding.ids));
+    Tensor mask(dims, std::move(encoding.mask));
+    SAM3_ASSIGN_OR_RETURN(const auto session, text_->get());
+    const std::vector<NamedTensor> inputs{{"input_ids", ids}, {"attention_mask", mask}};
+    const std::vector<std::string> names{"text_features"};
+    SAM3_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session->run(inputs, names));
+    const std::vector<std::int64_t> expected{1, text_length_, -1};
+    SAM3_RETURN_IF_ERROR(
+        check_shape(outputs[0], expected, TensorType::kFloat, GraphKind::kTextEncoder, names[0]));
+    return PhraseCache::Tensors{std::move(outputs[0]), std::move(mask)};
+  });
+}
+
+Result<std::vector<Detection>> FiveGraphText::detect(const Features& features,
+                                                     std::string_view prompt,
+                                                     const DetectOptions& options) const {
+  if (options.exemplar)
+    return Error{
+        ErrorCode::kUnsupported,
+        "this model's detector takes no example boxes; for the one object in a box use the "
+        "point workflow",
+        "", "detector"};
+  SAM3_ASSIGN_OR_RETURN(const PhraseCache::Tensors text, phrase(prompt));
+  std::vector<NamedTensor> inputs;
+  for (const auto& [name, tensor] : features.tensors) inputs.push_back({name, tensor});
+  inputs.push_back({"text_features", text[0]});
+  inputs.push_back({"attention_mask", text[1]});
+  static const std::vector<std::string> kOutputs{"pred_masks_bits", "pred_boxes", "pred_logits",
+                                                 "presence_logits"};
+  SAM3_ASSIGN_OR_RETURN(const auto session, detector_->get());
+  SAM3_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->run(inputs, kOutputs));
+  return collect(outputs, features.picture, prompt, options.threshold);
+}
+
+Result<std::vector<Detection>> FiveGraphText::collect(const std::vector<Tensor>& outputs,
+                                                      Size picture, std::string_view prompt,
+                                                      double threshold) const {
+  const Tensor& bits = outputs[0];
+  SAM3_RETURN_IF_ERROR(check_shape(bits, std::vector<std::int64_t>{1, -1, -1, -1},
+                                   TensorType::kUint8, GraphKind::kDetector, "pred_masks_bits"));
+  const std::int64_t queries = bits.dim(1);
+  SAM3_RETURN_IF_ERROR(check_shape(outputs[1], std::vector<std::int64_t>{1, queries, 4},
+                                   TensorType::kFloat, GraphKind::kDetector, "pred_boxes"));
+  SAM3_RETURN_IF_ERROR(check_shape(outputs[2], std::vector<std::int64_t>{1, queries},
+                                   TensorType::kFloat, GraphKind::kDetector, "pred_logits"));
+  SAM3_RETURN_IF_ERROR(check_shape(outputs[3], std::vector<std::int64_t>{1, 1}, TensorType::kFloat,
+                                   GraphKind::kDetector, "presence_logits"));
+  const float presence = sigmoid(outputs[3].floats()[0]);
+  std::vector<Detection> detections;
+  for (std::size_t query = 0; query < static_cast<std::size_t>(queries); ++query) {
+    const float score = sigmoid(outputs[2].floats()[query]) * presence;
+    if (!(static_cast<double>(score) > threshold)) continue;
+    const auto corners = outputs[1].floats().subspan(4 * query).first<4>();
+    if (std::any_of(corners.begin(), corners.end(), [](float v) { return !std::isfinite(v); }))
+      continue;
+    Detection detection;
+    detection.prompt = prompt;
+    detection.score = score;
+    detection.box = clamped_box(corners, picture.width, picture.height, picture);
+    detection.query = static_cast<int>(query);
+    detection.source =
+        std::make_shared<BitMaskSource>(bits, static_cast<int>(query), bit_order_, picture);
+    detections.push_back(std::move(detection));
+  }
+  sort_by_score(detections);
+  return detections;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const TextWorkflow>> create_five_graph_text(const Package& package,
+                                                                   const WorkflowContext& context,
+                                                                   Tokenizer tokenizer) {
+  SAM3_ASSIGN_OR_RETURN(CheckedGraphs graphs, package.check(Workflow::kText));
+  auto workflow = std::make_unique<FiveGraphText>(package, context, std::move(tokenizer));
+  SAM3_RETURN_IF_ERROR(workflow->prepare(std::move(graphs)));
+  return std::unique_ptr<const TextWorkflow>(std::move(workflow));
+}
+
+}  // namespace sam3::model
