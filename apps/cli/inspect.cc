@@ -1,11 +1,14 @@
 // sam3 inspect: what the program makes of a model, a prompt, or a picture.
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/utf8.h"
 #include "commands.h"
 #include "common.h"
+#include "formats/checksum.h"
 #include "formats/npy.h"
 
 namespace sam3::cli {
@@ -54,11 +57,41 @@ std::string to_text(const ModelInfo& info) {
   return text;
 }
 
+// What differs from the sizes and checksums that quantization.json records, a sentence each.
+std::vector<std::string> checksum_problems(const std::filesystem::path& folder) {
+  std::ifstream stream(folder / "quantization.json", std::ios::binary);
+  if (!stream) return {"the package has no quantization.json to verify its files with"};
+  const auto record = nlohmann::json::parse(stream, nullptr, false);
+  if (!record.is_object() || !record.contains("graphs") || !record["graphs"].is_object())
+    return {"quantization.json lists no graphs"};
+  std::vector<std::string> problems;
+  for (const auto& [graph, entry] : record["graphs"].items()) {
+    if (!entry.is_object() || !entry.contains("files") || !entry["files"].is_object()) continue;
+    for (const auto& [file, recorded] : entry["files"].items()) {
+      const std::filesystem::path path = folder / graph / file;
+      const auto sum = formats::sha256_of_file(path);
+      const bool known =
+          recorded.is_object() && recorded.contains("sha256") && recorded["sha256"].is_string();
+      const std::string wanted =
+          known ? recorded["sha256"].get<std::string>() : "none that is recorded";
+      if (!sum.ok())
+        problems.push_back(sum.error().to_string());
+      else if (*sum != wanted)
+        problems.push_back(path.string() + " has the SHA-256 " + *sum + " instead of " + wanted);
+    }
+  }
+  return problems;
+}
+
 int inspect_model(const InspectOptions& options) {
   const auto model = open_model(options.run);
   if (!model.ok()) return fail(model.error());
-  const auto info = model->info();
+  auto info = model->info();
   if (!info.ok()) return fail(info.error());
+  if (options.verify) {
+    const auto problems = checksum_problems(info->folder);
+    info->problems.insert(info->problems.end(), problems.begin(), problems.end());
+  }
   print(options.json ? dump(to_json(*info)) : to_text(*info));
   return info->problems.empty() ? kDone : kFailed;
 }
@@ -140,6 +173,8 @@ int run_inspect(const InspectOptions& options) {
   set_up_log(options.run);
   if (!options.input.empty() && options.what != "pixels")
     return usage("--input goes with inspect pixels only");
+  if (options.verify && options.what != "model")
+    return usage("--verify goes with inspect model only");
   if (options.what == "model") return inspect_model(options);
   if (options.what == "tokens") return inspect_tokens(options);
   if (options.what == "pixels") return inspect_pixels(options);

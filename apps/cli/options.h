@@ -164,6 +164,7 @@ struct InspectOptions {
   std::string what;
   std::vector<std::string> arguments;
   std::string input;
+  bool verify = false;
   bool json = false;
 
   void visit(OptionVisitor& v) {
@@ -171,6 +172,8 @@ struct InspectOptions {
     v.positional_list({"ARGUMENT", "", "a prompt; or a picture and positions x,y"}, false,
                       arguments);
     v.text({"input", "FILE.npy", "with pixels: write the model's input tensor"}, input);
+    v.flag({"verify", "", "with model: compare every file with the SHA-256 of quantization.json"},
+           verify);
     v.flag({"json", "", "print JSON"}, json);
     run.visit(v);
   }

@@ -166,6 +166,7 @@ struct Tokens {
 
 class SAM3_API Model {
  public:
+  // An empty model, which answers every call with kInvalidArgument.
   Model() = default;
 
   // Opens a package folder. Nothing heavy is loaded yet. Errors: kNotFound or kBadData for a folder
@@ -195,8 +196,8 @@ class SAM3_API Model {
 
   // Reads every graph's declarations; slow on large models (but reads no weights).
   Result<ModelInfo> info() const;
-  const std::string& requested_device() const;
-  const std::string& effective_device() const;
+  std::string requested_device() const;
+  std::string effective_device() const;
   int threads() const;
   std::string name() const;
 
@@ -205,7 +206,8 @@ class SAM3_API Model {
   std::shared_ptr<const model::Core> core_;
 };
 
-// True for text that shows nothing: white space, control and zero-width characters, or nothing at all.
+// True for text that shows nothing: white space, control and zero-width characters, or nothing at
+// all.
 SAM3_API bool is_blank_prompt(std::string_view text);
 
 // One class's detections of a picture, for merge_classes.

@@ -19,13 +19,18 @@ std::uint64_t scaled(std::uint64_t a, std::uint64_t b) {
   return (a * b + kMost / 2) / kMost;
 }
 
-// `make(pixel, colour)` puts the three colours of a pixel into `colour`; `alpha` is the index of
-// the alpha sample, or negative.
+struct SampleLayout {
+  int samples;  // a pixel
+  int alpha;    // index of the alpha sample; negative without one
+};
+
+// `make(pixel, colour)` puts the three colours of a pixel into `colour`.
 template <typename T, typename Make>
-void convert(const T* source, std::int64_t count, int samples, int alpha, const Make& make,
+void convert(const T* source, std::int64_t count, SampleLayout layout, const Make& make,
              std::uint8_t* rgb) {
   constexpr std::uint64_t kMost = std::numeric_limits<T>::max();
-  for (std::int64_t i = 0; i < count; ++i, source += samples, rgb += 3) {
+  const int alpha = layout.alpha;
+  for (std::int64_t i = 0; i < count; ++i, source += layout.samples, rgb += 3) {
     std::uint64_t colour[3];
     make(source, colour);
     for (int c = 0; c < 3; ++c) {
@@ -51,17 +56,17 @@ void convert_samples(const T* source, std::int64_t count, Channels channels, std
   };
   switch (channels) {
     case Channels::kGrey:
-      return convert(source, count, samples, -1, grey, rgb);
+      return convert(source, count, {samples, -1}, grey, rgb);
     case Channels::kGreyAlpha:
-      return convert(source, count, samples, 1, grey, rgb);
+      return convert(source, count, {samples, 1}, grey, rgb);
     case Channels::kRgb:
-      return convert(source, count, samples, -1, plain, rgb);
+      return convert(source, count, {samples, -1}, plain, rgb);
     case Channels::kRgba:
-      return convert(source, count, samples, 3, plain, rgb);
+      return convert(source, count, {samples, 3}, plain, rgb);
     case Channels::kCmyk:
-      return convert(source, count, samples, -1, ink, rgb);
+      return convert(source, count, {samples, -1}, ink, rgb);
     case Channels::kCmykAlpha:
-      return convert(source, count, samples, 4, ink, rgb);
+      return convert(source, count, {samples, 4}, ink, rgb);
   }
 }
 

@@ -39,6 +39,11 @@ Error invalid(std::string message) {
   return Error{ErrorCode::kInvalidArgument, std::move(message), "", ""};
 }
 
+Status check_core(const std::shared_ptr<const model::Core>& core) {
+  if (core) return {};
+  return invalid("this model is empty; it comes from Model::open");
+}
+
 Status check_features(const model::Features* features, const void* maker, std::string_view call) {
   if (!features) return invalid("these features are empty; they come from " + std::string(call));
   if (features->maker != maker)
@@ -61,6 +66,7 @@ Result<Model> Model::open(const std::filesystem::path& folder, const ModelOption
 }
 
 Status Model::prepare(Workflow workflow) const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
   if (workflow == Workflow::kText) {
     SAM3_ASSIGN_OR_RETURN(const auto* text, core_->text());
     return text->load();
@@ -70,6 +76,7 @@ Status Model::prepare(Workflow workflow) const {
 }
 
 Result<ImageFeatures> Model::encode_image(const Picture& picture) const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
   SAM3_RETURN_IF_ERROR(check_picture(picture));
   SAM3_ASSIGN_OR_RETURN(const auto* text, core_->text());
   ImageFeatures features;
@@ -79,6 +86,7 @@ Result<ImageFeatures> Model::encode_image(const Picture& picture) const {
 
 Result<std::vector<Detection>> Model::detect(const ImageFeatures& features, std::string_view prompt,
                                              const DetectOptions& options) const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
   if (!(options.threshold >= 0 && options.threshold < 1))
     return invalid("the threshold must be at least 0 and below 1, not " +
                    std::to_string(options.threshold));
@@ -93,11 +101,13 @@ Result<std::vector<Detection>> Model::detect(const ImageFeatures& features, std:
 }
 
 Result<Tokens> Model::tokenize(std::string_view text) const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
   SAM3_ASSIGN_OR_RETURN(const auto* workflow, core_->text());
   return workflow->tokenize(text);
 }
 
 Result<ImageEmbeddings> Model::embed_image(const Picture& picture) const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
   SAM3_RETURN_IF_ERROR(check_picture(picture));
   SAM3_ASSIGN_OR_RETURN(const auto* point, core_->point());
   ImageEmbeddings embeddings;
@@ -107,12 +117,14 @@ Result<ImageEmbeddings> Model::embed_image(const Picture& picture) const {
 
 Result<Selection> Model::segment(const ImageEmbeddings& embeddings,
                                  const PointPrompt& prompt) const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
   SAM3_ASSIGN_OR_RETURN(const auto* point, core_->point());
   SAM3_RETURN_IF_ERROR(check_features(embeddings.features_.get(), point, "embed_image"));
   return point->segment(*embeddings.features_, prompt);
 }
 
 Result<std::vector<float>> Model::model_input(const Picture& picture) const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
   SAM3_RETURN_IF_ERROR(check_picture(picture));
   runtime::Tensor tensor;
   if (core_->package().has(Workflow::kText)) {
@@ -127,12 +139,22 @@ Result<std::vector<float>> Model::model_input(const Picture& picture) const {
   return std::vector<float>(tensor.bytes().begin(), tensor.bytes().end());
 }
 
-Result<ModelInfo> Model::info() const { return model::describe(core_->package()); }
+Result<ModelInfo> Model::info() const {
+  SAM3_RETURN_IF_ERROR(check_core(core_));
+  return model::describe(core_->package());
+}
 
-const std::string& Model::requested_device() const { return core_->engine().requested_device(); }
-const std::string& Model::effective_device() const { return core_->engine().effective_device(); }
-int Model::threads() const { return core_->engine().threads(); }
-std::string Model::name() const { return core_->package().name(); }
+std::string Model::requested_device() const {
+  return core_ ? core_->engine().requested_device() : "";
+}
+
+std::string Model::effective_device() const {
+  return core_ ? core_->engine().effective_device() : "";
+}
+
+int Model::threads() const { return core_ ? core_->engine().threads() : 0; }
+
+std::string Model::name() const { return core_ ? core_->package().name() : ""; }
 
 Result<std::vector<ClassDetection>> merge_classes(std::vector<Detection> detections,
                                                   double overlap) {

@@ -29,6 +29,12 @@ bool CharSet::contains(char32_t code_point) const {
   return found != negated_;
 }
 
+bool CharSet::reaches_beyond_ascii() const {
+  return negated_ || with_bits_ != 0 || !without_bits_.empty() ||
+         std::any_of(ranges_.begin(), ranges_.end(),
+                     [](const Range& range) { return range.last > 0x7F; });
+}
+
 // Reads one expression; `position_` is the next code point.
 class PatternParser {
  public:
@@ -39,6 +45,7 @@ class PatternParser {
     do {
       Pattern::Alternative alternative;
       SAM3_RETURN_IF_ERROR(parse_alternative(alternative));
+      alternative.find_starts();
       pattern.alternatives_.push_back(std::move(alternative));
     } while (take(U'|'));
     return pattern;
@@ -207,16 +214,28 @@ Result<Pattern> Pattern::literal(std::string_view text) {
     pattern.alternatives_[0].items.emplace_back();
     pattern.alternatives_[0].items.back().set.add_range(c, c);
   }
+  pattern.alternatives_[0].find_starts();
   return pattern;
 }
 
 std::optional<Span> Pattern::find(std::u32string_view text, std::size_t from) const {
   for (std::size_t start = from; start < text.size(); ++start) {
     for (const Alternative& alternative : alternatives_) {
+      if (!alternative.can_start(text[start])) continue;
       if (const auto end = alternative.match(text, start)) return Span{start, *end};
     }
   }
   return std::nullopt;
+}
+
+void Pattern::Alternative::find_starts() {
+  const std::size_t firsts = items[0].optional && items.size() > 1 ? 2 : 1;
+  for (std::size_t i = 0; i < firsts; ++i) {
+    const CharSet& set = items[i].set;
+    for (std::size_t c = 0; c < ascii_starts.size(); ++c)
+      if (set.contains(static_cast<char32_t>(c))) ascii_starts.set(c);
+    other_starts = other_starts || set.reaches_beyond_ascii();
+  }
 }
 
 std::optional<std::size_t> Pattern::Alternative::match(std::u32string_view text,

@@ -1,6 +1,7 @@
 // A matcher for the regular expressions found in tokenizer files.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,8 @@ class CharSet {
   void add_class(std::uint8_t bits, bool negated);
   void negate() { negated_ = !negated_; }
   bool contains(char32_t code_point) const;
+  // False only if no code point beyond ASCII is in the set.
+  bool reaches_beyond_ascii() const;
 
  private:
   struct Range {
@@ -65,7 +68,14 @@ class Pattern {
   struct Alternative {
     std::vector<Item> items;
     std::optional<CharSet> not_before;
+    // What the first character of a match can be, to pass quickly over places without one.
+    std::bitset<128> ascii_starts;
+    bool other_starts = false;
 
+    void find_starts();
+    bool can_start(char32_t code_point) const {
+      return code_point < ascii_starts.size() ? ascii_starts[code_point] : other_starts;
+    }
     // End of the match that begins at `start`.
     std::optional<std::size_t> match(std::u32string_view text, std::size_t start) const;
     std::optional<std::size_t> match_items(std::u32string_view text, std::size_t start,

@@ -22,7 +22,8 @@ formats::DocumentHead base_head() {
 }
 
 TEST(Json, DetectionsHaveTheirMembersInOrder) {
-  formats::DetectionEntry plain{"black square", 0.93451249, {120.004, 59.996, 280, 220}, 25600, {}};
+  formats::DetectionEntry plain{"black square", 0.93451249, {120.004, 59.996, 280, 220},
+                                25600,          {},         {}};
   formats::DetectionEntry packed = plain;
   packed.rle = formats::RleText{{640, 480}, "abc\\01"};
   const auto document =
@@ -43,6 +44,15 @@ TEST(Json, NoDetectionsIsAnEmptyList) {
   EXPECT_TRUE(document.at("detections").is_array());
   EXPECT_EQ(document.at("detections").size(), 0U);
   EXPECT_EQ(document.at("warnings").at(0), "it has 2 pages");
+}
+
+TEST(Json, MergedDetectionsAreListedAndMissingAreasLeftOut) {
+  const formats::DetectionEntry entry{"cup",        0.5, {0, 1, 2, 3},
+                                      std::nullopt, {},  {{"caf\xE9", 0.25, {0, 1, 2, 2}}}};
+  const auto document = formats::detections_document(base_head(), {&entry, 1});
+  EXPECT_EQ(formats::dump_json(document.at("detections")),
+            R"([{"prompt":"cup","score":0.5,"box":[0.0,1.0,2.0,3.0],"merged":)"
+            "[{\"prompt\":\"caf\xEF\xBF\xBD\",\"score\":0.25,\"box\":[0.0,1.0,2.0,2.0]}]}]");
 }
 
 TEST(Json, PointDocumentHasItsMembersInOrder) {
@@ -74,7 +84,7 @@ TEST(Json, ValidNamesHaveNoBytesMember) {
 TEST(Json, WhatIsNoNumberIsNull) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
-  const formats::DetectionEntry entry{"x", nan, {nan, infinite, -0.001, 1}, 0, {}};
+  const formats::DetectionEntry entry{"x", nan, {nan, infinite, -0.001, 1}, 0, {}, {}};
   const auto document = formats::detections_document(base_head(), {&entry, 1});
   EXPECT_EQ(formats::dump_json(document.at("detections")),
             R"([{"prompt":"x","score":null,"box":[null,null,0.0,1.0],"area":0}])");
@@ -89,7 +99,7 @@ class Comma : public std::numpunct<char> {
 
 TEST(Json, LocaleDoesNotChangeNumbers) {
   const std::locale before = std::locale::global(std::locale(std::locale(), new Comma));
-  const formats::DetectionEntry entry{"x", 0.5, {1000.25, 0, 20000, 1}, 1234567, {}};
+  const formats::DetectionEntry entry{"x", 0.5, {1000.25, 0, 20000, 1}, 1234567, {}, {}};
   const auto document = formats::detections_document(base_head(), {&entry, 1});
   const std::string text = formats::dump_json(document.at("detections"));
   std::locale::global(before);

@@ -25,10 +25,17 @@ const std::vector<std::string>& prompts() {
   return *prompts;
 }
 
+// A case of the reference and what is asked in it.
+struct Case {
+  std::string name;
+  std::string prompt;
+  DetectOptions options;
+};
+
 void expect_case(const Model& model, const ImageFeatures& features, const Safetensors& reference,
-                 const std::string& name, const std::string& prompt,
-                 const DetectOptions& options = {}) {
-  const auto detections = model.detect(features, prompt, options);
+                 const Case& asked) {
+  const std::string& name = asked.name;
+  const auto detections = model.detect(features, asked.prompt, asked.options);
   ASSERT_TRUE(detections.ok()) << detections.error().to_string();
   const auto scores = reference[name + ".scores"].values<float>();
   const auto boxes = reference[name + ".boxes"].values<float>();
@@ -51,7 +58,7 @@ TEST(Browser, AnswersAsTheReference) {
   const Model model = Model::open(data("tiny/browser")).value();
   const ImageFeatures features = model.encode_image(picture()).value();
   for (std::size_t i = 0; i < prompts().size(); ++i)
-    expect_case(model, features, reference, "text_" + std::to_string(i), prompts()[i]);
+    expect_case(model, features, reference, {"text_" + std::to_string(i), prompts()[i], {}});
 }
 
 // The reference gives boxes as centre and size in fractions of the picture.
@@ -75,7 +82,7 @@ TEST(Browser, ABoxIsAnExample) {
   for (const auto& c : cases) {
     DetectOptions options;
     options.exemplar = exemplar_of(reference, c.name, features.picture_size());
-    expect_case(model, features, reference, c.name, c.prompt, options);
+    expect_case(model, features, reference, {c.name, c.prompt, options});
   }
 }
 

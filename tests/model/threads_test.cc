@@ -84,6 +84,16 @@ TEST(Lifetime, AnyOrderOfDestructionWorks) {
   }
 }
 
+TEST(Lifetime, AnEmptyModelSaysSo) {
+  const Model empty;
+  EXPECT_EQ(empty.prepare(Workflow::kText).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(empty.encode_image(Picture()).ok());
+  EXPECT_FALSE(empty.segment({}, {}).ok());
+  EXPECT_FALSE(empty.tokenize("dog").ok());
+  EXPECT_FALSE(empty.info().ok());
+  EXPECT_EQ(empty.name(), "");
+}
+
 TEST(Lifetime, FeaturesBelongToTheirModel) {
   const Picture picture = read_picture(data("tiny/io/picture.png")).value().picture;
   const Model one = Model::open(data("tiny/dynamo")).value();

@@ -3,6 +3,7 @@
 Rotations of the shapes grow from 15 degrees to any."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -69,7 +70,7 @@ def train_trunk(rank, options):
     head = nn.Linear(TRUNK_WIDTH, SHAPE_CLASSES + COLOUR_CLASSES + BOX_SIZE + OUTLINE_SIZE)
     init_trunk(trunk, head)
     rng = np.random.default_rng([seed, 77])
-    sample = draw_scenes(rng, plan, TRUNK.sample, process.photos)
+    sample = draw_scenes(rng, replace(plan, images=TRUNK.sample), process.photos, math.pi)
     init_patch_embedding(trunk, sample.pixels())
     parameters = [*trunk.parameters(), *head.parameters()]
     optimizer = torch.optim.AdamW(
@@ -80,7 +81,7 @@ def train_trunk(rank, options):
         progress = step / process.steps
         turn = _turn(progress)
         rng = np.random.default_rng([seed, 99, step, rank])
-        scenes = draw_scenes(rng, plan, plan.images, process.photos, turn)
+        scenes = draw_scenes(rng, plan, process.photos, turn)
         with torch.autocast("cpu", torch.bfloat16, enabled=options.mixed):
             out = head(trunk(scenes.pixels()).last_hidden_state).float()
         loss, parts = _loss(out, scenes)
