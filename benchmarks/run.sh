@@ -14,8 +14,8 @@ done
 
 pinned=()
 if command -v taskset >/dev/null; then
-  allowed=$(taskset -cp $$)                    # "pid 7's current affinity list: 0,2-5"
-  pinned=(taskset -c "${allowed##*[ ,-]}")     # the last: the first one serves most interrupts
+  allowed=$(taskset -cp $$)  # "pid 7's current affinity list: 0,2-5"
+  pinned=(taskset -c "${allowed##*[ ,-]}")  # the last: the first one serves most interrupts
 fi
 
 status=0

@@ -59,8 +59,6 @@ run_tests() { # run_tests PRESET
   count $((total - bad > 0 ? total - bad : 0)) "$bad"
 }
 
-export UBSAN_OPTIONS=print_stacktrace=1
-
 step scripts/setup.sh
 build release
 static_checks

@@ -143,13 +143,16 @@ class ProgramTest(unittest.TestCase):
             self.assertNotIn(sign, done.err, done)
 
     def assert_refused(self, done, *parts):
-        """It failed with one clear sentence that holds `parts`, whatever their case."""
+        """It failed with one clear sentence, or one and an indented list, that holds `parts`,
+        whatever their case."""
         self.assertNotEqual(done.code, 0, done)
         self.assertEqual(done.out, b"", done)
-        lines = [line for line in done.err.splitlines() if line]
-        self.assertEqual(len(lines), 1, done)
+        first, *others = [line for line in done.err.splitlines() if line] or [""]
+        self.assertTrue(first.startswith("sam3: "), done)
+        for line in others:
+            self.assertTrue(line.startswith("  "), done)
         for part in parts:
-            self.assertIn(part.lower(), lines[0].lower(), done)
+            self.assertIn(part.lower(), done.err.lower(), done)
 
     def segment(self, image, *arguments, **more):
         return self.sam3("segment", image, *arguments, "--json", "-", **more)
@@ -162,7 +165,7 @@ class ProgramTest(unittest.TestCase):
 
     def pixels(self, image, *places, **more):
         """What `inspect pixels` says: (width, height) and a list of colours, and the run."""
-        places = [f"{x},{y}" for x, y in places]
+        places = [p if isinstance(p, str) else f"{p[0]},{p[1]}" for p in places]
         done = self.sam3("inspect", "pixels", "--json", image, *places, **more)
         answer = done.json
         return (answer["width"], answer["height"]), [tuple(p) for p in answer["pixels"]], done

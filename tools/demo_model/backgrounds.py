@@ -14,7 +14,7 @@ SCRIBBLE_PROBABILITY = 0.15
 
 
 def load_photos(folder):
-    """The pictures of a folder as RGB, at most 800 pixels a side; files that are none are skipped."""
+    """The pictures of a folder as RGB, at most 800 pixels a side; other files are skipped."""
     photos = []
     for name in sorted(os.listdir(folder)):
         try:
@@ -30,7 +30,7 @@ def load_photos(folder):
 
 @dataclass
 class _Ground:
-    """Size in pixels, pixel coordinates float32 [h, w], two RGB colours float32 [3], photographs."""
+    """Size in pixels, pixel coordinates f32 [h, w], two RGB colours f32 [3], photographs."""
 
     width: int
     height: int

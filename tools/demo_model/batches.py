@@ -61,8 +61,8 @@ class _Tensors:
 class Scenes(_Tensors):
     """B pictures with O = 8 object slots.
 
-    images u8 [B, S, S, 3]; coverage u8 [B, O, M, M], 255 where a mask pixel lies in the visible part;
-    boxes f32 [B, O, 4], corners in 0..1; shape and colour i64 [B, O], -1 for a free slot."""
+    images u8 [B, S, S, 3]; coverage u8 [B, O, M, M], 255 where a mask pixel lies in the visible
+    part; boxes f32 [B, O, 4], corners in 0..1; shape and colour i64 [B, O], -1 for a free slot."""
 
     images: np.ndarray
     coverage: np.ndarray
@@ -84,7 +84,7 @@ class Scenes(_Tensors):
     def fill(self, b, scene):
         self.images[b] = scene.image
         side = self.coverage.shape[-1]
-        for i, (item, mask) in enumerate(zip(scene.objects, scene.masks)):
+        for i, (item, mask) in enumerate(zip(scene.objects, scene.masks, strict=True)):
             whole = Image.fromarray(mask.astype(np.uint8) * 255)
             self.coverage[b, i] = np.asarray(whole.resize((side, side), Image.BOX))
             self.boxes[b, i] = item.box
@@ -136,7 +136,7 @@ class Texts(_Tensors):
             if u < 0.2:
                 self.box_mode[at] = CLS_ONLY
             elif u < 0.24 and target:
-                box = np.float32(objects[int(rng.choice(target))].box)
+                box = np.float32(objects[int(rng.choice(target))].box)  # as the batch holds it
                 self.box_mode[at], self.box[at] = BOX_AND_CLS, jittered_centre_box(rng, box)
         self.ids[at], self.attention[at] = encode(text, TRAINING_CONTEXT)
         self.target[at][target] = True

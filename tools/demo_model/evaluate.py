@@ -1,13 +1,14 @@
-"""Measures a checkpoint of the demo model on held-out scenes, through the stock classes of transformers.
+"""Measures a checkpoint of the demo model on held-out scenes, by the stock classes of transformers.
 
     python evaluate.py --model CHECKPOINT --tokenizer DIR [--scenes 200] [--json FILE]
 
-Pictures are drawn at their own size, squeezed into the model's square with Pillow's bilinear filter, and
-answers are compared with the exact truth at the size of the picture, by the rules of inference:
-  text    score = sigmoid(logit) * sigmoid(presence) > 0.5; mask bits (logit > 0) at mask resolution,
-          enlarged bilinearly and cut at one half; boxes are corners in 0..1
-  clicks  the candidate (tokens 1 to 3) with the highest predicted IoU; logits enlarged bilinearly and
-          cut at zero
+Pictures are drawn at their own size, squeezed into the model's square with Pillow's bilinear
+filter, and answers are compared with the exact truth at the picture's size, by the rules of
+inference:
+  text    score = sigmoid(logit) * sigmoid(presence) > 0.5; mask bits (logit > 0) at mask
+          resolution, enlarged bilinearly and cut at one half; boxes are corners in 0..1
+  clicks  the candidate (tokens 1 to 3) with the highest predicted IoU; logits enlarged bilinearly
+          and cut at zero
   boxes   token 0, or the best candidate where token 0 is unstable (multimask_output=False)
 A detection counts when both its box and its mask have an IoU of at least 0.5 with the truth.
 """
@@ -111,8 +112,8 @@ class Question:
 
 
 def _held_out_questions(rng, objects):
-    """One about a pair that no training prompt named, where there is one; one about such a pair that
-    is absent, where the one drawn is."""
+    """One about a pair that no training prompt named, where there is one; one about a random such
+    pair, where it is absent."""
     questions = []
     there = [item for item in objects if (item.colour, item.shape) in HELD_OUT]
     if there:

@@ -114,7 +114,7 @@ def check_same_text(before, after):
 
 
 def modules_of(checkpoint):
-    """{graph: (module, example inputs, dynamic shapes)}, and the side of the model input, pixels."""
+    """{graph: (module, example inputs, dynamic shapes)}, and the model input's side in pixels."""
     det = Sam3Model.from_pretrained(checkpoint).eval()
     trk = Sam3TrackerModel.from_pretrained(checkpoint).eval()
     side = det.config.image_size

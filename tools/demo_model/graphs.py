@@ -1,4 +1,4 @@
-"""The five graphs as modules over the classes of transformers; shapes as in model.py, batch of one."""
+"""The five graphs as modules over the classes of transformers; shapes as in model.py."""
 
 import torch
 from torch import nn
@@ -34,8 +34,8 @@ class TextEncoder(nn.Module):
 
 
 def pack_bits(masks):
-    """Mask logits [1, Q, H, W] to u8 [1, Q, H, W / 8]: one bit a pixel, set where the logit is above
-    zero, the leftmost pixel in the highest bit."""
+    """Mask logits [1, Q, H, W] to u8 [1, Q, H, W / 8]: one bit a pixel, set where the logit is
+    above zero, the leftmost pixel in the highest bit."""
     batch, queries, height, width = masks.shape
     bits = (masks > 0).reshape(batch, queries, height, width // 8, 8).to(torch.int32)
     weights = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.int32)
@@ -106,8 +106,8 @@ class Detector(nn.Module):
 
 
 class TrackerVisionEncoder(nn.Module):
-    """pixel_values f32 [1, 3, S, S] in -1..1 to the click branch's three levels [1, C / 8, 4 G, 4 G],
-    [1, C / 4, 2 G, 2 G] and [1, C, G, G]."""
+    """pixel_values f32 [1, 3, S, S] in -1..1 to the click branch's three levels
+    [1, C / 8, 4 G, 4 G], [1, C / 4, 2 G, 2 G] and [1, C, G, G]."""
 
     inputs = ["pixel_values"]
     outputs = ["image_embeddings_0", "image_embeddings_1", "image_embeddings_2"]
@@ -125,8 +125,9 @@ class TrackerVisionEncoder(nn.Module):
 
 
 class PromptDecoder(nn.Module):
-    """Image embeddings, points f32 [1, P, n, 2] in pixels of the model input and labels i64 [1, P, n]
-    to all four masks [1, P, 4, M, M], their IoU [1, P, 4] in 0..1 and object logits [1, P, 1]."""
+    """Image embeddings, points f32 [1, P, n, 2] in pixels of the model input and labels i64
+    [1, P, n] to all four masks [1, P, 4, M, M], their IoU [1, P, 4] in 0..1 and object logits
+    [1, P, 1]."""
 
     inputs = [*TrackerVisionEncoder.outputs, "input_points", "input_labels"]
     outputs = ["pred_masks", "iou_scores", "object_score_logits"]

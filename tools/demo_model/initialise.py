@@ -104,11 +104,11 @@ def init_clicks(demo):
 
 @torch.no_grad()
 def hold_clicks(demo):
-    """Restores what is held during training: two of the four heads of every attention between tokens
-    and image compare positions only.
+    """Restores what is held during training: two of the four heads of every attention between
+    tokens and image compare positions only.
 
-    They use the sine and cosine of eight frequencies of the position code, four coarse and four fine
-    ones. The sixteen channels of these carry nothing else, on either side."""
+    They use the sine and cosine of eight frequencies of the position code, four coarse and four
+    fine ones. The sixteen channels of these carry nothing else, on either side."""
     trk, decoder = demo.trk, demo.trk.mask_decoder
     code = trk.shared_image_embedding.positional_embedding
     order = code.norm(dim=0).argsort().tolist()
@@ -172,8 +172,8 @@ def init_trunk(trunk, head):
 
 
 def init_patch_embedding(trunk, pixels):
-    """Makes the patch embedding the whitened principal components of sample pictures [n, 3, S, S], so
-    that edges weigh as much as flat colour."""
+    """Makes the patch embedding the whitened principal components of sample pictures [n, 3, S, S],
+    so that edges weigh as much as flat colour."""
     weight = trunk.embeddings.patch_embeddings.projection.weight
     width = weight.shape[0]
     patches = pixels.unfold(2, PATCH, PATCH).unfold(3, PATCH, PATCH).permute(0, 2, 3, 1, 4, 5)
@@ -189,8 +189,8 @@ def expand_positions(state, grid):
     """The state of a smaller grid for a grid of this side; that of the same grid as it is.
 
     The position table is tiled, which keeps what the trunk has learned, and gets a weak code of the
-    absolute position. Without that, pixels of two equal objects in different windows would look alike
-    and the masks of the detector would spill from one into the other."""
+    absolute position. Without that, pixels of two equal objects in different windows would look
+    alike and the masks of the detector would spill from one into the other."""
     state = dict(state)
     for key, table in state.items():
         if not key.endswith("embeddings.position_embeddings") or table.shape[1] == grid**2:
@@ -214,8 +214,8 @@ def expand_positions(state, grid):
 
 
 def load_state(demo, state):
-    """Loads a state dict of `Demo`, of this grid or a smaller one. Heads of training (aux_*) that it
-    does not hold keep their weights."""
+    """Loads a state dict of `Demo`, of this grid or a smaller one. Heads of training (aux_*) that
+    it does not hold keep their weights."""
     state = expand_positions(state, demo.grid)
     missing, unexpected = demo.load_state_dict(state, strict=False)
     wrong = [key for key in missing if not key.startswith("aux_")] + unexpected

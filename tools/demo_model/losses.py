@@ -1,4 +1,4 @@
-"""Losses. Letters of shapes as in model.py; O object slots of a picture; masks and boxes in 0..1."""
+"""Losses. Letters of shapes as in model.py, O object slots of a picture; masks, boxes in 0..1."""
 
 import numpy as np
 import torch
@@ -95,7 +95,9 @@ def instance_loss(logits, target, coverage, named):
 
 
 def semantic_loss(logits, coverage, named):
-    """Of the mask of all named objects, logits [n, M, M]; coverage [n, O, M, M], named bool [n, O]."""
+    """Of the mask of all named objects.
+
+    logits [n, M, M], coverage [n, O, M, M], named bool [n, O]."""
     union = _joined(coverage * named[:, :, None, None])
     entropy = F.binary_cross_entropy_with_logits(logits, union)
     return entropy * 5 + (dice(logits, union) * named.any(1)).mean()
@@ -156,8 +158,9 @@ def detector_loss(out, gt_boxes, named):
 
 
 class PatchTruth:
-    """What lies under the patches of B pictures: hit bool [B, G*G], and for each patch the shape and
-    colour class [B, G*G], the box relative to the patch's centre [B, G*G, 4], the centre code."""
+    """What lies under the patches of B pictures: hit bool [B, G*G], and for each patch the shape
+    and colour class [B, G*G], the box relative to the patch's centre [B, G*G, 4], the centre code
+    [B, G*G, 12]; object [B, G*G] is the slot of the object that covers most of a patch."""
 
     def __init__(self, scenes, soft_masks):
         side = soft_masks.shape[-1] // MASK_SCALE
@@ -185,8 +188,8 @@ class PatchTruth:
         return (((codes - real) ** 2).mean(-1) * hit).sum() / hit.sum().clamp(min=1)
 
     def attribute_losses(self, head):
-        """Of the dense head's output [B, G*G, >= 25]: cross entropy of every patch for shape and for
-        colour [B * G*G], and the mean error of the box."""
+        """Of the dense head's output [B, G*G, >= 25]: cross entropy of every patch for shape and
+        for colour [B * G*G], and the mean error of the box."""
         shape = head[..., :SHAPE_CLASSES].reshape(-1, SHAPE_CLASSES)
         end = SHAPE_CLASSES + COLOUR_CLASSES
         colour = head[..., SHAPE_CLASSES:end].reshape(-1, COLOUR_CLASSES)
@@ -214,8 +217,8 @@ def _selection_loss(selected, target, others):
 
 
 def _candidate_loss(logits, target, others):
-    """Of each of the four masks [F, P, 4]. The clicked object, its neighbours and the background count
-    alike: to ignore the prompt does not pay."""
+    """Of each of the four masks [F, P, 4]. The clicked object, its neighbours and the background
+    count alike: to ignore the prompt does not pay."""
     wanted = target[:, :, None].expand_as(logits)
     loss = mask_loss(logits, wanted)
     errors = cross_entropy(logits, wanted)
@@ -225,8 +228,8 @@ def _candidate_loss(logits, target, others):
 
 
 def click_loss(out, soft_masks, item, labels):
-    """Of a ClickOutput. soft_masks [B, O, M, M]; item i64 [B, P], -1 for "object absent"; labels i64
-    [B, P, n] of the points. Returns the loss and numbers for the log."""
+    """Of a ClickOutput. soft_masks [B, O, M, M]; item i64 [B, P], -1 for "object absent"; labels
+    i64 [B, P, n] of the points. Returns the loss and numbers for the log."""
     fine, side = len(out.masks), out.masks.shape[-1]
     present = item >= 0
     at = item.clamp(min=0)[..., None, None].expand(-1, -1, side, side)

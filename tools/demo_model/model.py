@@ -1,7 +1,8 @@
 """The demo model: the stock Sam3Model and Sam3TrackerModel with small sizes and one shared trunk.
 
-Names of sizes in shapes: B pictures, N text prompts, P click prompts of a picture, Q queries, G patches
-along a side (the grid is G x G), M = 4 G pixels along the side of a mask, L tokens of a text.
+Letters in shapes: B pictures, N text prompts, P click prompts of a picture, Q queries, S pixels
+along a side of the model input, G patches along it, M = 4 G pixels along the side of a mask,
+L tokens of a text, C channels.
 """
 
 import math
@@ -196,9 +197,9 @@ class TextPrompts:
 
 @dataclass
 class DetectorOutput:
-    """Of D decoder layers: boxes [D, N, Q, 4] as centre and size in 0..1, logits [D, N, Q], presence
-    [D, N, 1]; encoded [N, G*G, C]; of the rows that were asked for: masks [n, Q, M, M] and semantic
-    [n, M, M] logits."""
+    """Of D decoder layers: boxes [D, N, Q, 4] as centre and size in 0..1, logits [D, N, Q],
+    presence [D, N, 1]; encoded [N, G*G, C]; of the prompts whose masks were asked for: masks
+    [n, Q, M, M] and semantic [n, M, M], logits."""
 
     boxes: torch.Tensor
     logits: torch.Tensor
@@ -312,7 +313,7 @@ class Demo(nn.Module):
         )
 
     def click_features(self, trunk_map, fine_count):
-        """The three levels of click features; the two fine ones of the first fine_count pictures."""
+        """Three levels of click features; the two fine ones of the first fine_count pictures."""
         decoder, neck = self.trk.mask_decoder, self.trk.vision_encoder.neck
         return (
             decoder.conv_s0(neck.fpn_layers[0](trunk_map[:fine_count])),
@@ -321,8 +322,8 @@ class Demo(nn.Module):
         )
 
     def decode_clicks(self, features, points, labels):
-        """The click branch on points [B, P, n, 2] in pixels of the model input and labels [B, P, n]:
-        1 on the object, 0 beside it, 2 and 3 corners of a box, -10 none."""
+        """The click branch on points [B, P, n, 2] in pixels of the model input, with labels
+        [B, P, n]: 1 on the object, 0 beside it, 2 and 3 corners of a box, -10 none."""
         decoder = self.trk.mask_decoder
         fine, middle, coarse = features
         (images, prompts), fine_images = points.shape[:2], len(fine)

@@ -62,10 +62,10 @@ def _add_corrections(guess, soft_masks, clicks):
 
 
 def click_forward(demo, trunk_map, clicks, soft_masks, fine_images):
-    """Both passes of the click branch over T pictures: a first answer without gradients, corrective
-    points in the free slots, the real pass. Masks of the first fine_images pictures only.
+    """Both passes of the click branch over T pictures: a first answer without gradients,
+    corrective points in the free slots, the real pass. Masks of the first fine_images pictures.
 
-    trunk_map [T, C, G, G], soft_masks [T, O, M, M]. Returns the ClickOutput and the final labels."""
+    trunk_map [T, C, G, G], soft_masks [T, O, M, M]. Returns a ClickOutput and the final labels."""
     features = demo.click_features(trunk_map, fine_images)
     points, labels = clicks.points, clicks.labels
     if bool((clicks.free > 0).any()):

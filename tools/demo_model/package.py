@@ -2,13 +2,13 @@
 
     python package.py --graphs DIR --tokenizer DIR --gates FILE --metrics FILE --out models/demo
 
-GRAPHS is the folder that export.py wrote; its int8 graphs are taken. GATES is a JSON file with the loss of
-quality by quantisation:
+GRAPHS is the folder that export.py wrote; its int8 graphs are taken. GATES is a JSON file that says
+how close each int8 graph comes to the float32 one, and how much may be lost:
 
     {"max_drop": {"detection_f1": 0.05, "mask_iou": 0.05},
-     "graphs": {"vision_encoder": {"metric": "detection_f1", "int8_vs_fp32": 0.99, "samples": "..."}, ...}}
+     "graphs": {"detector": {"metric": "detection_f1", "int8_vs_fp32": 0.99, "samples": "..."}}}
 
-METRICS is what evaluate.py --json wrote.
+with an entry for all five graphs. METRICS is what evaluate.py --json wrote.
 """
 
 import argparse
@@ -27,8 +27,8 @@ GRAPHS = (
 )
 GRAPH_FILES = ("model.onnx", "model.onnx.data")
 PROVENANCE = (
-    "Trained from nothing on drawn scenes (tools/demo_model); holds no weights of SAM 3. The tokenizer"
-    " holds the vocabulary of CLIP (MIT License, see NOTICE)."
+    "Trained from nothing on drawn scenes (tools/demo_model); holds no weights of SAM 3. The"
+    " tokenizer holds the vocabulary of CLIP (MIT License, see NOTICE)."
 )
 
 
@@ -51,8 +51,9 @@ def fingerprint(path):
 
 def summary(metrics):
     """The measured numbers that go into model.json."""
+    counts = ("prompts", "objects", "fp", "all_right")
     text = {
-        name: {key: row[key] for key in ("prompts", "objects", "f1", "mask_iou", "all_right")}
+        name: {key: row[key] for key in counts + (("f1", "mask_iou") if row["objects"] else ())}
         for name, row in metrics["text"].items()
         if not name.startswith("kind ")
     }

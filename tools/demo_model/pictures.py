@@ -27,8 +27,8 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture to draw: file, displayed size, seed, queries of distinct objects that must be there,
-    prompts to list besides the random ones, and the EXIF orientation it is stored in (1 or 6)."""
+    """A picture to draw: file, displayed size, seed, queries of distinct objects that must be
+    there, prompts to list besides the random ones, EXIF orientation of the file (1 or 6)."""
 
     file: str
     size: tuple
@@ -81,14 +81,12 @@ PICTURES = [
 
 def parse(text):
     """The query of a phrase made of known words."""
-    query = {}
-    for word in text.split():
-        for key, table in (("size", SIZE_WORDS), ("colour", COLOUR_WORDS)):
-            query.update({key: name for name, forms in table.items() if word in forms})
-        for name, forms in SHAPE_WORDS.items():
-            if any(word in form for form in forms):
-                query["shape"] = name
-    return query
+    meanings = {word: ("size", name) for name, words in SIZE_WORDS.items() for word in words}
+    for colour, words in COLOUR_WORDS.items():
+        meanings |= {word: ("colour", colour) for word in words}
+    for shape, forms in SHAPE_WORDS.items():
+        meanings |= {word: ("shape", shape) for form in forms for word in form}
+    return dict(meanings[word] for word in text.split() if word in meanings)
 
 
 def has_wanted(objects, wanted):
@@ -147,7 +145,7 @@ def describe_objects(scene, picture):
             "area": int(mask.sum()),
             "inside": inner_point(mask),
         }
-        for i, (item, mask) in enumerate(zip(scene.objects, scene.masks))
+        for i, (item, mask) in enumerate(zip(scene.objects, scene.masks, strict=True))
     ]
 
 

@@ -55,12 +55,12 @@ class Process:
         dist.all_reduce(flat)
         flat /= self.count
         parts = flat.split([tensor.numel() for tensor in tensors])
-        return [part.view_as(tensor) for part, tensor in zip(parts, tensors)]
+        return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
 
     def average_gradients(self, parameters):
         """Replaces the gradients by their means; one that is missing counts as zero."""
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        for parameter, gradient in zip(parameters, self.average(gradients)):
+        for parameter, gradient in zip(parameters, self.average(gradients), strict=True):
             parameter.grad = gradient
 
     def agree(self, value):

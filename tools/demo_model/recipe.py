@@ -1,4 +1,4 @@
-"""The numbers of the recipe. Counts of pictures and prompts are per process, of which there are two."""
+"""The numbers of the recipe. Pictures and prompts are counted per process; there are two."""
 
 from dataclasses import dataclass
 

@@ -117,7 +117,7 @@ class _Drawing:
         if any(distance < nearest for distance in distances):
             return None
         rgb = draw_colour(rng, colour)
-        for distance, other in zip(distances, self.objects):
+        for distance, other in zip(distances, self.objects, strict=True):
             if distance < 1.25 and np.linalg.norm(rgb - other.rgb) < 0.33:
                 return None
         limit = self.settings.turn
@@ -150,7 +150,7 @@ class _Drawing:
         under = self.image[patch.rows, patch.columns][patch.inside]
         if (np.linalg.norm(under - item.rgb, axis=1) < 0.24).mean() > 0.12:
             return False
-        for other, mask in zip(self.objects, self.masks):
+        for other, mask in zip(self.objects, self.masks, strict=True):
             hidden = (mask[patch.rows, patch.columns] & patch.inside).sum()
             if hidden and (mask.sum() - hidden) < LEAST_VISIBLE * other.area:
                 return False
@@ -190,7 +190,7 @@ class _Drawing:
                 break
 
     def set_boxes(self):
-        for item, mask in zip(self.objects, self.masks):
+        for item, mask in zip(self.objects, self.masks, strict=True):
             columns, rows = np.flatnonzero(mask.any(0)), np.flatnonzero(mask.any(1))
             item.box = (
                 columns[0] / self.width,

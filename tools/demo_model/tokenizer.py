@@ -37,7 +37,7 @@ def build_tokenizer(path):
 
 
 class PromptEncoder:
-    """Text to (ids, attention mask) of a fixed length; a text that is too long keeps its end mark."""
+    """Text to (ids, attention mask) of a fixed length; a text that is cut keeps its end mark."""
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer

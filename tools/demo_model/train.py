@@ -1,10 +1,10 @@
-"""Trains the demo model: a tiny but complete SAM 3 (text detector and click segmenter) on drawn scenes.
+"""Trains the demo model, a tiny but complete SAM 3 (text and click branch), on drawn scenes.
 
     python train.py --bpe bpe_simple_vocab_16e6.txt.gz --work DIR --out DIR
 
-The phases (recipe.py) run one after the other; each leaves WORK/NAME.pt behind. A call goes on after
-the last phase whose file is there, so a copy of NAME.pt is enough to start from it. At the end the
-averaged weights are written to OUT/checkpoint and the tokenizer to OUT/tokenizer.
+The phases (recipe.py) run one after the other; each leaves WORK/NAME.pt behind. A call goes on
+after the last phase whose file is there, so a copy of NAME.pt is enough to start from it. At the
+end the averaged weights are written to OUT/checkpoint and the tokenizer to OUT/tokenizer.
 """
 
 import argparse

@@ -19,8 +19,8 @@ LOG_EVERY, SAVE_EVERY = 20, 100
 
 @dataclass
 class _Start:
-    """Where a phase starts: states of the model, of the average, of the optimizer (None: fresh), steps
-    and minutes done."""
+    """Where a phase starts: states of the model, of the average and of the optimizer (None: fresh),
+    steps and minutes done."""
 
     state: dict | None = None
     average: dict | None = None
@@ -104,7 +104,7 @@ class _Training:
         }
 
     def progress(self, step):
-        """Part of the phase that is done, 0..1: of its steps, or of the minutes given for the last."""
+        """Part of the phase that is done, 0..1; the last phase may be measured in minutes."""
         limit = self.process.options.minutes
         if limit is None or self.phase.name != "polished":
             return step / self.process.steps
@@ -117,7 +117,7 @@ class _Training:
         rows = self.table.grad[self.known]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.dense]
         *gradients, rows = self.process.average([*gradients, rows])
-        for parameter, gradient in zip(self.dense, gradients):
+        for parameter, gradient in zip(self.dense, gradients, strict=True):
             parameter.grad = gradient
         self.table.grad[self.known] = rows
 

@@ -95,7 +95,7 @@ def train_trunk(rank, options):
         recent.append(parts)
         if len(recent) == LOG_EVERY:
             names = ("shape", "shape_accuracy", "colour", "box", "outline")
-            values = dict(zip(names, np.mean(recent, 0).tolist()))
+            values = dict(zip(names, np.mean(recent, 0).tolist(), strict=True))
             process.log(step + 1, {"turn": math.degrees(turn), **values})
             recent = []
     state = {"trunk": trunk.state_dict(), "head": head.state_dict()}
