@@ -143,6 +143,7 @@ struct PointsOptions {
   std::string box;
   std::string out;
   std::string json;
+  bool rle = false;
 
   void visit(OptionVisitor& v) {
     v.positional({"IMAGE", "", "picture file"}, image);
@@ -151,6 +152,7 @@ struct PointsOptions {
     v.text({"box", "x0,y0,x1,y1", "box around the object, in pixels"}, box);
     v.text({"out", "FILE.png", "mask picture (0/255) to write"}, out);
     v.text({"json", "FILE", "result as JSON; - for standard output"}, json);
+    v.flag({"rle", "", "put the run-length mask (COCO) into the JSON"}, rle);
     run.visit(v);
   }
 };

@@ -44,7 +44,7 @@ std::string summary(const std::string& image, const Selection& selection, const 
   return image + line;
 }
 
-formats::PointEntry entry_of(const Selection& selection, const Mask& mask) {
+formats::PointEntry entry_of(const Selection& selection, const Mask& mask, bool rle) {
   formats::PointEntry entry;
   entry.iou = static_cast<double>(selection.iou);
   entry.present = selection.present;
@@ -53,6 +53,7 @@ formats::PointEntry entry_of(const Selection& selection, const Mask& mask) {
   entry.token = selection.token;
   entry.area = mask.area();
   entry.box = mask.tight_box();
+  if (rle) entry.rle = formats::RleText{mask.size(), compressed_counts(mask.rle())};
   return entry;
 }
 
@@ -93,8 +94,9 @@ int run_points(const PointsOptions& options) {
   if (!options.out.empty())
     if (Status written = formats::write_mask_png(options.out, mask); !written)
       return fail(written.error());
-  const auto document = formats::point_document(
-      document_head(options.image, *loaded, *model, timings), entry_of(*selection, mask));
+  const auto document =
+      formats::point_document(document_head(options.image, *loaded, *model, timings),
+                              entry_of(*selection, mask, options.rle));
   if (options.json == "-") {
     print(formats::dump_json(document) + "\n");
     return kDone;

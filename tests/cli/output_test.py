@@ -4,13 +4,11 @@
 import json
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import unittest
 
 from pictures import coco_counts
-from support import MODEL, PICTURES, SQUARE, Mask, ProgramTest, environment, picture, program
+from support import PICTURES, SQUARE, Mask, ProgramTest, environment, picture, program
 
 BATCH = os.path.join(PICTURES, "batch")
 # Bytes, since one of them is in Latin-1.
@@ -48,6 +46,11 @@ class RunLengthsTest(ProgramTest):
             mask = masks[names[0]]
             self.assertEqual(Mask.from_rle(found["rle"]).rows, mask.rows)
             self.assertEqual(mask.area, found["area"])
+
+    def test_of_a_click(self):
+        answer, mask = self.points(picture("base.png"), "--point", "200,140", "--rle")
+        self.assertEqual(answer["rle"]["size"], [480, 640])
+        self.assertEqual(Mask.from_rle(answer["rle"]).rows, mask.rows)
 
 
 class NamesTest(ProgramTest):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Models, devices, threads: what is opened, and what is said when it is not what it should be."""
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -81,6 +83,41 @@ class ModelFilesTest(ProgramTest):
                 self.assert_refused(done, "detector", name, word)
         model = model_copy(self.path("no tokenizer"), without=("tokenizer",))
         self.assert_refused(self.detect(model, code=1), "tokenizer")
+
+    def test_checksums_on_request(self):
+        def sums(model):
+            graphs = {}
+            for graph in os.listdir(model):
+                files = graphs.setdefault(graph, {"files": {}})["files"]
+                for name in os.listdir(os.path.join(model, graph)):
+                    with open(os.path.join(model, graph, name), "rb") as file:
+                        files[name] = {"sha256": hashlib.sha256(file.read()).hexdigest()}
+            return {"graphs": graphs}
+
+        model = self.change("detector", "model.onnx.data", lambda content: content)
+        if os.path.lexists(os.path.join(model, "quantization.json")):
+            os.remove(os.path.join(model, "quantization.json"))  # a link into the sources
+        verify = ("inspect", "model", "--verify", "--json", "--model", model)
+        record = os.path.join(model, "quantization.json")
+        recorded = json.dumps(sums(model))
+        with open(record, "w", encoding="utf-8") as file:
+            file.write(recorded)
+        self.assertEqual(self.sam3(*verify).json["problems"], [])
+        with open(os.path.join(model, "detector", "model.onnx.data"), "r+b") as file:
+            file.seek(1000)
+            old = file.read(1)
+            file.seek(1000)
+            file.write(bytes([old[0] ^ 1]))
+        (problem,) = self.sam3(*verify, code=1).json["problems"]
+        self.assertIn(os.path.join("detector", "model.onnx.data"), problem)
+        self.assertIn("SHA-256", problem)
+        for text in ("", "{}", "[]", '{"graphs": 1}', "{"):
+            with self.subTest(text=text):
+                with open(record, "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertTrue(self.sam3(*verify, code=1).json["problems"])
+        os.remove(record)
+        self.assertTrue(self.sam3(*verify, code=1).json["problems"])
 
     def test_what_is_no_model(self):
         os.mkdir(self.path("empty"))

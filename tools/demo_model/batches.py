@@ -130,7 +130,7 @@ class Texts(_Tensors):
             text, target = EXEMPLAR_TEXT, look_alikes(objects, item)
             self.box_mode[at], self.box[at] = BOX_AND_CLS, jittered_centre_box(rng, item.box)
         else:
-            present = rng.random() < (0.85 if at[1] == 0 else 0.58)
+            present = rng.random() < (0.75 if at[1] == 0 else 0.5)
             prompt = present_prompt(rng, objects) if present else absent_prompt(rng, objects)
             text, target = prompt.text, prompt.target
             if u < 0.2:

@@ -6,9 +6,10 @@ GRAPHS is the folder that export.py wrote; its int8 graphs are taken. GATES is a
 how close each int8 graph comes to the float32 one, and how much may be lost:
 
     {"max_drop": {"detection_f1": 0.05, "mask_iou": 0.05},
-     "graphs": {"detector": {"metric": "detection_f1", "int8_vs_fp32": 0.99, "samples": "..."}}}
+     "graphs": {"detector": {"metric": "detection_f1", "int8_vs_fp32": 0.99, "samples": "..."}},
+     "together": {"text": {...}, "point": {...}}}
 
-with an entry for all five graphs. METRICS is what evaluate.py --json wrote.
+with an entry for all five graphs, as gates.py makes it. METRICS is what evaluate.py --json wrote.
 """
 
 import argparse
@@ -118,7 +119,7 @@ def describe_quantization(out, exported, gates):
     others = ["model.json", "tokenizer/tokenizer.json", "tokenizer/tokenizer_config.json"]
     return {
         **exported,
-        "gate": {"max_drop": limits, "passed": passed},
+        "gate": {"max_drop": limits, "passed": passed, "together": gates["together"]},
         "graphs": graphs,
         "files": {name: fingerprint(os.path.join(out, name)) for name in others},
     }
