@@ -31,6 +31,9 @@ Result<std::vector<std::string>> class_names(const ClassesOptions& options) {
   if (options.classes.empty() == options.file.empty())
     return Error{ErrorCode::kInvalidArgument,
                  "give the class names either by --classes A B ... -- or by --file LIST", "", ""};
+  // CLI11 takes the mark that should end the list for its first name.
+  if (!options.classes.empty() && options.classes.front() == "--")
+    return Error{ErrorCode::kInvalidArgument, "--classes is followed by no class name", "", ""};
   if (options.file.empty()) return checked_prompts(options.classes);
   auto list = read_class_file(options.file);
   if (!list.ok()) return list.error();
@@ -42,8 +45,13 @@ Result<std::vector<std::string>> class_names(const ClassesOptions& options) {
 // One run over all pictures.
 class Run {
  public:
-  Run(const ClassesOptions& options, const Model& model, std::vector<std::string> classes)
-      : options_(options), model_(model), classes_(std::move(classes)) {}
+  // `warnings` go into every picture's document.
+  Run(const ClassesOptions& options, const Model& model, std::vector<std::string> classes,
+      std::vector<std::string> warnings)
+      : options_(options),
+        model_(model),
+        classes_(std::move(classes)),
+        warnings_(std::move(warnings)) {}
 
   int go(const std::vector<fs::path>& pictures, ResultStream& results) {
     const std::vector<std::string> names = formats::picture_names(pictures);
@@ -61,8 +69,11 @@ class Run {
         document = formats::failed_document(image, document.error().to_string());
       }
       Status written = results.write(*document);
-      if (written.ok() && !options_.out.empty())
-        written = formats::write_json(fs::path(options_.out) / (names[done] + ".json"), *document);
+      if (written.ok() && !options_.out.empty()) {
+        const fs::path path = fs::path(options_.out) / (names[done] + ".json");
+        written = make_folder(path.parent_path());
+        if (written.ok()) written = formats::write_json(path, *document);
+      }
       if (!written) return fail(written.error());
       progress.advance();
     }
@@ -77,6 +88,7 @@ class Run {
     auto loaded =
         timings.measure("read", [&] { return read_picture(image, read_options(options_.run)); });
     if (!loaded.ok()) return loaded.error();
+    loaded->warnings.insert(loaded->warnings.end(), warnings_.begin(), warnings_.end());
     auto features = timings.measure("encode", [&] { return model_.encode_image(loaded->picture); });
     if (!features.ok()) return features.error();
     sam3::DetectOptions detect;
@@ -134,6 +146,7 @@ class Run {
   const ClassesOptions& options_;
   const Model& model_;
   std::vector<std::string> classes_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace
@@ -144,18 +157,18 @@ int run_classes(const ClassesOptions& options) {
   if (!classes.ok()) return fail(classes.error());
   const auto pictures = list_pictures(options.images);
   if (!pictures.ok()) return fail(pictures.error());
+  for (const std::string& folder : {options.out, options.overlays, options.masks})
+    if (!folder.empty())
+      if (Status made = make_folder(folder); !made) return fail(made.error());
   const auto model = open_model(options.run);
   if (!model.ok()) return fail(model.error());
   if (Status ready = model->prepare(Workflow::kText); !ready) return fail(ready.error());
-  if (!options.run.quiet) note_dropped_text(*model, *classes);
-  if (!options.out.empty()) {
-    std::error_code error;
-    fs::create_directories(options.out, error);
-    if (error) return usage(options.out + ": this folder cannot be made: " + error.message());
-  }
+  const auto dropped = dropped_text(*model, *classes);
+  for (const std::string& warning : dropped)
+    if (!options.run.quiet) note("sam3: " + warning);
   const auto results = ResultStream::open(options.json);
   if (!results.ok()) return fail(results.error());
-  return Run(options, *model, std::move(*classes)).go(*pictures, **results);
+  return Run(options, *model, std::move(*classes), dropped).go(*pictures, **results);
 }
 
 }  // namespace sam3::cli

@@ -1,14 +1,19 @@
 #include "command_line.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
+#include <type_traits>
 
 namespace sam3::cli {
 namespace {
 
 using nlohmann::ordered_json;
+
+// See protect_brackets.
+constexpr char kTextMark = '\x1f';
 
 std::string dashed(const OptionText& text) { return std::string("--") + text.name; }
 
@@ -30,15 +35,43 @@ std::string range_text(const OptionRange& range) {
          plain_number(range.high);
 }
 
+// Decimal digits only, whatever the locale: CLI11 would read 010 as octal and 0x10 as hexadecimal.
+template <typename Number>
 CLI::Validator range_check(const OptionRange& range) {
   return CLI::Validator(
       [range](std::string& input) -> std::string {
-        double value = 0;
-        if (!CLI::detail::lexical_cast(input, value)) return "'" + input + "' is not a number";
-        if (!range.contains(value)) return input + " is not " + range_text(range);
+        Number value{};
+        const char* end = input.data() + input.size();
+        const auto [after, error] = std::from_chars(input.data(), end, value);
+        const bool whole = std::is_integral_v<Number>;
+        if (error == std::errc::invalid_argument || after != end)
+          return "'" + input + "' is not a " + (whole ? "whole " : "") + "number";
+        if (error != std::errc{} || !range.contains(static_cast<double>(value)))
+          return input + " is not " + range_text(range);
+        if (whole) input = plain_number(static_cast<double>(value));
         return "";
       },
       "", "range");
+}
+
+// Takes off what protect_brackets puts on.
+CLI::Validator unprotected() {
+  return CLI::Validator(
+      [](std::string& input) -> std::string {
+        if (input.starts_with(kTextMark)) input.erase(0, 1);
+        return "";
+      },
+      "", "text");
+}
+
+// An unset shell variable should not pass for an option that was left out.
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& input) -> std::string {
+        if (input.starts_with(kTextMark)) input.erase(0, 1);
+        return input.empty() ? "the value is empty" : "";
+      },
+      "", "text");
 }
 
 }  // namespace
@@ -49,31 +82,39 @@ void CommandLineVisitor::flag(const OptionText& text, bool& field) {
 
 void CommandLineVisitor::integer(const OptionText& text, const OptionRange& range,
                                  long long& field) {
-  app_.add_option(dashed(text), field, text.help)->type_name(text.value)->check(range_check(range));
+  app_.add_option(dashed(text), field, text.help)
+      ->type_name(text.value)
+      ->transform(range_check<long long>(range));
 }
 
 void CommandLineVisitor::real(const OptionText& text, const OptionRange& range, double& field) {
   app_.add_option(dashed(text), field, text.help)
       ->type_name(text.value)
-      ->check(range_check(range))
+      ->transform(range_check<double>(range))
       ->capture_default_str();
 }
 
 void CommandLineVisitor::text(const OptionText& text, std::string& field) {
-  app_.add_option(dashed(text), field, text.help)->type_name(text.value)->capture_default_str();
+  app_.add_option(dashed(text), field, text.help)
+      ->type_name(text.value)
+      ->transform(not_empty())
+      ->capture_default_str();
 }
 
 void CommandLineVisitor::list(const OptionText& text, std::vector<std::string>& field) {
-  app_.add_option(dashed(text), field, text.help)->type_name(text.value);
+  app_.add_option(dashed(text), field, text.help)->type_name(text.value)->transform(unprotected());
 }
 
 void CommandLineVisitor::positional(const OptionText& text, std::string& field) {
-  app_.add_option(text.name, field, text.help)->required()->type_name("");
+  app_.add_option(text.name, field, text.help)->required()->type_name("")->transform(not_empty());
 }
 
 void CommandLineVisitor::positional_list(const OptionText& text, bool required,
                                          std::vector<std::string>& field) {
-  app_.add_option(text.name, field, text.help)->required(required)->type_name("");
+  app_.add_option(text.name, field, text.help)
+      ->required(required)
+      ->type_name("")
+      ->transform(unprotected());
 }
 
 ordered_json& DescribingVisitor::add(const OptionText& text, const char* kind) {
@@ -183,6 +224,12 @@ std::string options_json(const std::vector<Command>& commands) {
   return document.dump(1) + "\n";
 }
 
+std::vector<std::string> protect_brackets(std::vector<std::string> arguments) {
+  for (std::string& argument : arguments)
+    if (argument.starts_with('[')) argument.insert(0, 1, kTextMark);
+  return arguments;
+}
+
 std::vector<std::string> move_options_forward(const std::vector<std::string>& arguments,
                                               const std::vector<Command>& commands) {
   const auto end_mark = std::find(arguments.begin(), arguments.end(), "--");
@@ -215,6 +262,11 @@ std::vector<std::string> move_options_forward(const std::vector<std::string>& ar
       front.push_back(*++at);
     } while (kind == "list");
   }
+  // CLI11 drops the mark that ends a list and goes on looking for options; a second one stops it.
+  const auto last_option =
+      std::find_if(front.rbegin(), front.rend(),
+                   [&](const std::string& argument) { return !kind_of(argument).empty(); });
+  if (last_option != front.rend() && kind_of(*last_option) == "list") front.emplace_back("--");
   front.emplace_back("--");
   front.insert(front.end(), back.begin(), back.end());
   return front;

@@ -64,4 +64,8 @@ std::string options_json(const std::vector<Command>& commands);
 std::vector<std::string> move_options_forward(const std::vector<std::string>& arguments,
                                               const std::vector<Command>& commands);
 
+// CLI11 takes "[a, b]" for a list of its own; this puts a mark in front of such arguments, which
+// the options take off again.
+std::vector<std::string> protect_brackets(std::vector<std::string> arguments);
+
 }  // namespace sam3::cli

@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "base/log.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 
 namespace sam3::cli {
@@ -38,17 +39,18 @@ int usage(const std::string& text) {
   return kUsage;
 }
 
-bool print(std::string_view text) {
+int print(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      if (errno != EPIPE) note(std::string("sam3: standard output: ") + std::strerror(errno));
-      return false;
+      if (errno == EPIPE) return kDone;
+      note(std::string("sam3: standard output: ") + std::strerror(errno));
+      return kFailed;
     }
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  return true;
+  return kDone;
 }
 
 void set_up_log(const RunOptions& options) {
@@ -98,6 +100,14 @@ ModelOptions model_options(const RunOptions& options) {
 }
 
 Result<Model> open_model(const RunOptions& options) {
+  // Hundreds of threads on a few processors only wait for each other.
+  constexpr long long kMostPerProcessor = 8;
+  const long long most = kMostPerProcessor * available_processors();
+  if (options.threads > most)
+    return Error{ErrorCode::kInvalidArgument,
+                 std::to_string(options.threads) + " threads are more than the " +
+                     std::to_string(most) + " that make sense on the processors of this process",
+                 "", ""};
   Result<Model> model = Model::open(model_folder(options), model_options(options));
   if (model.ok() && options.verbose)
     note("sam3: model " + model->name() + " on " + model->effective_device() + " with " +
@@ -146,6 +156,22 @@ Result<Box> parse_box(const std::string& text) {
   double numbers[4];
   if (!parse_numbers(text, numbers, 4)) return bad_value(text, "a box x0,y0,x1,y1 in pixels");
   return Box{numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+Status check_not_input(const std::string& output, const std::string& image) {
+  std::error_code error;
+  if (output.empty() || !fs::equivalent(output, image, error)) return {};
+  return Error{ErrorCode::kInvalidArgument, "this output would overwrite the picture that is read",
+               output, ""};
+}
+
+Status make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error && fs::is_directory(folder, error)) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "this folder cannot be made" + (error ? ": " + error.message() : std::string()),
+               folder.string(), ""};
 }
 
 Result<std::vector<std::string>> checked_prompts(const std::vector<std::string>& prompts) {

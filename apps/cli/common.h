@@ -24,8 +24,9 @@ void note(std::string_view text);
 int fail(const Error& error);
 int usage(const std::string& text);
 
-// Writes all of `text` to standard output. A reader who has closed the pipe ends it quietly: false.
-bool print(std::string_view text);
+// Writes all of `text` to standard output; returns the exit code. A reader who has closed the pipe
+// has seen enough, so that is no failure.
+int print(std::string_view text);
 
 // Sends the library's log lines to standard error, as --quiet and --verbose say.
 void set_up_log(const RunOptions& options);
@@ -40,6 +41,12 @@ ReadOptions read_options(const RunOptions& options);
 // "x,y" and "x0,y0,x1,y1"; kInvalidArgument with the text otherwise. Independent of the locale.
 Result<Point> parse_point(const std::string& text);
 Result<Box> parse_box(const std::string& text);
+
+// kInvalidArgument if an output would overwrite the picture that is read.
+Status check_not_input(const std::string& output, const std::string& image);
+
+// Makes a folder for results, with those above it; kInvalidArgument if it cannot be.
+Status make_folder(const std::filesystem::path& folder);
 
 // Prompts without repetitions, in their order; kInvalidArgument for a blank one or bad UTF-8.
 Result<std::vector<std::string>> checked_prompts(const std::vector<std::string>& prompts);

@@ -1,8 +1,10 @@
 #include "detections.h"
 
+#include <cmath>
 #include <cstdio>
 #include <map>
 
+#include "base/utf8.h"
 #include "formats/output_names.h"
 #include "formats/write_picture.h"
 
@@ -39,7 +41,8 @@ namespace {
 
 std::string label_of(const Detection& detection) {
   char score[16];
-  std::snprintf(score, sizeof score, " %d %%", static_cast<int>(detection.score * 100));
+  std::snprintf(score, sizeof score, " %d %%",
+                static_cast<int>(std::lround(detection.score * 100)));
   return detection.prompt + score;
 }
 
@@ -69,14 +72,6 @@ formats::DetectionEntry entry_of(const Detection& detection) {
   entry.score = static_cast<double>(detection.score);
   entry.box = detection.box;
   return entry;
-}
-
-Status make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (!error) return {};
-  return Error{ErrorCode::kInvalidArgument, "this folder cannot be made: " + error.message(),
-               folder.string(), ""};
 }
 
 }  // namespace
@@ -130,14 +125,18 @@ formats::DocumentHead document_head(const std::string& image, const LoadedPictur
   return head;
 }
 
-void note_dropped_text(const Model& model, const std::vector<std::string>& prompts) {
+std::vector<std::string> dropped_text(const Model& model, const std::vector<std::string>& prompts) {
   constexpr std::size_t kMostShown = 200;
+  std::vector<std::string> warnings;
   for (const std::string& prompt : prompts) {
     const auto tokens = model.tokenize(prompt);
     if (!tokens.ok() || tokens->dropped.empty()) continue;
-    note("sam3: the prompt '" + prompt.substr(0, 40) + "…' is too long; this part does not fit: " +
-         tokens->dropped.substr(0, kMostShown) + (tokens->dropped.size() > kMostShown ? " …" : ""));
+    warnings.push_back("the prompt '" + replace_invalid_utf8(prompt.substr(0, 40)) +
+                       "…' is too long; this part does not fit: " +
+                       replace_invalid_utf8(tokens->dropped.substr(0, kMostShown)) +
+                       (tokens->dropped.size() > kMostShown ? " …" : ""));
   }
+  return warnings;
 }
 
 void note_warnings(const std::string& image, const LoadedPicture& loaded) {

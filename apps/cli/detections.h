@@ -40,8 +40,8 @@ Result<std::vector<formats::DetectionEntry>> write_detections(
 formats::DocumentHead document_head(const std::string& image, const LoadedPicture& loaded,
                                     const Model& model, const Timings& timings);
 
-// Notes on standard error for prompts whose end does not fit into the model.
-void note_dropped_text(const Model& model, const std::vector<std::string>& prompts);
+// A warning for each prompt whose end does not fit into the model.
+std::vector<std::string> dropped_text(const Model& model, const std::vector<std::string>& prompts);
 
 // Notes of the picture reader.
 void note_warnings(const std::string& image, const LoadedPicture& loaded);

@@ -92,8 +92,8 @@ int inspect_model(const InspectOptions& options) {
     const auto problems = checksum_problems(info->folder);
     info->problems.insert(info->problems.end(), problems.begin(), problems.end());
   }
-  print(options.json ? dump(to_json(*info)) : to_text(*info));
-  return info->problems.empty() ? kDone : kFailed;
+  const int printed = print(options.json ? dump(to_json(*info)) : to_text(*info));
+  return info->problems.empty() ? printed : kFailed;
 }
 
 int inspect_tokens(const InspectOptions& options) {
@@ -108,15 +108,14 @@ int inspect_tokens(const InspectOptions& options) {
     note("sam3: the prompt is too long; this part does not fit: " + tokens->dropped.substr(0, 200) +
          (tokens->dropped.size() > 200 ? " …" : ""));
   if (options.json) {
-    print(dump({{"ids", tokens->ids}, {"mask", tokens->mask}, {"dropped", tokens->dropped}}));
-    return kDone;
+    return print(
+        dump({{"ids", tokens->ids}, {"mask", tokens->mask}, {"dropped", tokens->dropped}}));
   }
   std::string text = "ids ";
   for (const std::int64_t id : tokens->ids) text += " " + std::to_string(id);
   text += "\nmask";
   for (const std::int64_t bit : tokens->mask) text += " " + std::to_string(bit);
-  print(text + "\n");
-  return kDone;
+  return print(text + "\n");
 }
 
 int write_input(const InspectOptions& options, const Picture& picture) {
@@ -163,8 +162,8 @@ int inspect_pixels(const InspectOptions& options) {
   ordered_json document{
       {"width", picture.width()}, {"height", picture.height()}, {"pixels", pixels}};
   if (!loaded->warnings.empty()) document["warnings"] = loaded->warnings;
-  print(options.json ? dump(document) : text);
-  return options.input.empty() ? kDone : write_input(options, picture);
+  const int printed = print(options.json ? dump(document) : text);
+  return options.input.empty() || printed != kDone ? printed : write_input(options, picture);
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ int print_version() {
   } else {
     text += "ONNX Runtime: " + info.error().to_string() + "\n";
   }
-  print(text);
-  return info.ok() ? kDone : kFailed;
+  const int printed = print(text);
+  return info.ok() ? printed : kFailed;
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -59,16 +59,22 @@ int run(const std::vector<std::string>& arguments) {
   CLI::App* options =
       app.add_subcommand("options", "all commands and options, as Markdown or JSON");
   options->add_flag("--json", as_json, "print JSON");
-  options->callback([&] { print(as_json ? options_json(commands) : options_markdown(commands)); });
+  options->callback(
+      [&] { code = print(as_json ? options_json(commands) : options_markdown(commands)); });
 
-  std::vector<std::string> reversed = move_options_forward(arguments, commands);
+  // CLI11 would take the next argument for the value.
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument.starts_with("--") && argument.ends_with('='))
+      return usage(argument.substr(0, argument.size() - 1) + " has an empty value");
+  }
+  std::vector<std::string> reversed = protect_brackets(move_options_forward(arguments, commands));
   std::reverse(reversed.begin(), reversed.end());
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     const auto used = app.get_subcommands();
-    print(used.empty() ? app.help() : used.front()->help("sam3"));
-    return kDone;
+    return print(used.empty() ? app.help() : used.front()->help("sam3"));
   } catch (const CLI::ParseError& error) {
     return usage(std::string(error.what()) + "; see sam3 --help");
   }

@@ -24,7 +24,7 @@ struct RunOptions {
     v.text({"device", "NAME", "cpu, auto, or a device of `sam3 --version`; :N for the N-th"},
            device);
     v.integer({"threads", "N", "threads of a run; without it, the processors this process may use"},
-              {1, 4096}, threads);
+              {1, 512}, threads);
     v.integer({"max-pixels", "N", "refuse pictures with more pixels, before decoding them"},
               {1, 1e12}, max_pixels);
     v.flag({"allow-truncated", "", "accept pictures that are cut off or damaged, with a warning"},

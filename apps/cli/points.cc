@@ -58,6 +58,8 @@ formats::PointEntry entry_of(const Selection& selection, const Mask& mask, bool 
 }
 
 Status check_targets(const PointsOptions& options) {
+  for (const std::string& output : {options.out, options.json})
+    if (Status good = check_not_input(output, options.image); !good) return good;
   if (!options.out.empty())
     if (Status good = formats::check_output_path(options.out, formats::kMaskEndings); !good)
       return good;
@@ -97,15 +99,11 @@ int run_points(const PointsOptions& options) {
   const auto document =
       formats::point_document(document_head(options.image, *loaded, *model, timings),
                               entry_of(*selection, mask, options.rle));
-  if (options.json == "-") {
-    print(formats::dump_json(document) + "\n");
-    return kDone;
-  }
+  if (options.json == "-") return print(formats::dump_json(document) + "\n");
   if (!options.json.empty())
     if (Status written = formats::write_json(options.json, document); !written)
       return fail(written.error());
-  print(summary(options.image, *selection, mask));
-  return kDone;
+  return print(summary(options.image, *selection, mask));
 }
 
 }  // namespace sam3::cli

@@ -14,14 +14,10 @@ namespace {
 
 class StandardOutput : public ResultStream {
  public:
-  // A reader who has closed the pipe has seen enough; the files are still written.
   Status write(const nlohmann::ordered_json& document) override {
-    if (open_) open_ = print(formats::dump_json(document) + "\n");
-    return {};
+    if (print(formats::dump_json(document) + "\n") == kDone) return {};
+    return Error{ErrorCode::kRuntime, "the results cannot be written to standard output", "", ""};
   }
-
- private:
-  bool open_ = true;
 };
 
 class Lines : public ResultStream {

@@ -1,4 +1,5 @@
 // sam3 segment and sam3 detect: phrases on one picture.
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -54,7 +55,10 @@ Result<Answer> ask(const Model& model, const Question& question, const RunOption
   if (!options.quiet) note_warnings(question.image, answer.loaded);
   Status ready = answer.timings.measure("load", [&] { return model.prepare(Workflow::kText); });
   if (!ready) return ready.error();
-  if (!options.quiet) note_dropped_text(model, question.prompts);
+  const auto dropped = dropped_text(model, question.prompts);
+  for (const std::string& warning : dropped)
+    if (!options.quiet) note("sam3: " + warning);
+  answer.loaded.warnings.insert(answer.loaded.warnings.end(), dropped.begin(), dropped.end());
   auto features =
       answer.timings.measure("encode", [&] { return model.encode_image(answer.loaded.picture); });
   if (!features.ok()) return features.error();
@@ -71,15 +75,21 @@ std::string summary(const Question& question, const Answer& answer) {
   for (const Detection& detection : answer.detections) {
     char line[128];
     std::snprintf(line, sizeof line, "  %3d %%  %5d,%-5d to %5d,%-5d  ",
-                  static_cast<int>(detection.score * 100), static_cast<int>(detection.box.x0),
-                  static_cast<int>(detection.box.y0), static_cast<int>(detection.box.x1),
-                  static_cast<int>(detection.box.y1));
+                  static_cast<int>(std::lround(detection.score * 100)),
+                  static_cast<int>(std::lround(detection.box.x0)),
+                  static_cast<int>(std::lround(detection.box.y0)),
+                  static_cast<int>(std::lround(detection.box.x1)),
+                  static_cast<int>(std::lround(detection.box.y1)));
     text += line + detection.prompt + "\n";
   }
   return text;
 }
 
 Status check_targets(const SegmentOptions& options) {
+  for (const std::string& output : {options.out, options.json})
+    if (Status good = check_not_input(output, options.image); !good) return good;
+  if (!options.masks.empty())
+    if (Status made = make_folder(options.masks); !made) return made;
   if (!options.out.empty())
     if (Status good = formats::check_output_path(options.out, formats::kPictureEndings); !good)
       return good;
@@ -112,15 +122,11 @@ int run_segment(const SegmentOptions& options) {
   if (!entries.ok()) return fail(entries.error());
   const auto document = formats::detections_document(
       document_head(options.image, answer->loaded, *model, answer->timings), *entries);
-  if (options.json == "-") {
-    print(formats::dump_json(document) + "\n");
-    return kDone;
-  }
+  if (options.json == "-") return print(formats::dump_json(document) + "\n");
   if (!options.json.empty())
     if (Status written = formats::write_json(options.json, document); !written)
       return fail(written.error());
-  print(summary(*question, *answer));
-  return kDone;
+  return print(summary(*question, *answer));
 }
 
 int run_detect(const DetectOptions& options) {
@@ -135,10 +141,9 @@ int run_detect(const DetectOptions& options) {
   targets.areas = false;
   const auto entries = write_detections(answer->loaded.picture, answer->detections, {}, targets);
   if (!entries.ok()) return fail(entries.error());
-  print(formats::dump_json(formats::detections_document(
-            document_head(options.image, answer->loaded, *model, answer->timings), *entries)) +
-        "\n");
-  return kDone;
+  const auto document = formats::detections_document(
+      document_head(options.image, answer->loaded, *model, answer->timings), *entries);
+  return print(formats::dump_json(document) + "\n");
 }
 
 }  // namespace sam3::cli

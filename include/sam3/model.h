@@ -29,7 +29,7 @@ namespace sam3 {
 enum class Workflow { kText, kPoint };
 
 struct ModelOptions {
-  // "cpu", "auto", or another device of `LibraryInfo`; with ":N" for the N-th of its kind. A device
+  // "cpu", "auto", or another device of `RuntimeInfo`; with ":N" for the N-th of its kind. A device
   // that cannot be had is an error (kUnavailable), except for "auto".
   std::string device = "auto";
   // Threads of a run; 0 counts the processors that this process may use.
@@ -78,7 +78,7 @@ struct SAM3_API Detection {
 // An example object: in the three-graph (browser) family a box asks for everything that looks
 // alike.
 struct Exemplar {
-  Box box;
+  Box box;  // any two opposite corners; clipped to the picture
   bool positive = true;
 };
 
@@ -89,7 +89,8 @@ struct DetectOptions {
   std::optional<Exemplar> exemplar;
 };
 
-// Clicks and a box for one object, in displayed pixels. At least one click or a box.
+// Clicks and a box for one object, in displayed pixels. At least one click or a box. Clicks on the
+// right and lower edges (x = width, y = height) still belong to the picture.
 struct PointPrompt {
   std::vector<Point> positive;
   std::vector<Point> negative;
@@ -179,9 +180,9 @@ class SAM3_API Model {
 
   // Text workflow.
   Result<ImageFeatures> encode_image(const Picture& picture) const;
-  // Detections by falling score. None is a value, not an error. kInvalidArgument for a blank
-  // prompt, one that is no valid UTF-8, or a threshold outside [0, 1) (or below the one baked into
-  // the graph).
+  // Detections by falling score. None is a value, not an error. A prompt that is too long is cut
+  // (see tokenize). kInvalidArgument for a blank prompt, one that is no valid UTF-8, or a threshold
+  // outside [0, 1) (or below the one baked into the graph).
   Result<std::vector<Detection>> detect(const ImageFeatures& features, std::string_view prompt,
                                         const DetectOptions& options = {}) const;
   Result<Tokens> tokenize(std::string_view text) const;
@@ -213,12 +214,13 @@ SAM3_API bool is_blank_prompt(std::string_view text);
 // One class's detections of a picture, for merge_classes.
 struct ClassDetection {
   Detection detection;
-  int merged_into = -1;  // index of the detection that covers it; -1 if it stays
+  int merged_into = -1;  // index, in the same list, of the detection that covers it; -1 if it stays
 };
 
 // Merges the answers for several class names of one picture: by falling score over all classes, a
 // detection goes when its mask overlaps a kept one of another class by an IoU of at least
-// `overlap`. The result does not depend on the order of `detections`. Masks are compared on the
+// `overlap`. The result has the order of
+// `detections` but does not depend on it. Masks are compared on the
 // detector's grid. Source: the published five-graph card, --overlap of its classes script.
 SAM3_API Result<std::vector<ClassDetection>> merge_classes(std::vector<Detection> detections,
                                                            double overlap);

@@ -78,7 +78,8 @@ class [[nodiscard]] Result {
   // Only when ok().
   T& operator*() & { return std::get<0>(state_); }
   const T& operator*() const& { return std::get<0>(state_); }
-  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  // By value, so that a loop over the value of a call does not read what is gone.
+  T operator*() && { return std::get<0>(std::move(state_)); }
   T* operator->() { return &std::get<0>(state_); }
   const T* operator->() const { return &std::get<0>(state_); }
   // Throws BadResult when !ok().

@@ -44,7 +44,9 @@ class HelpTest(ProgramTest):
                 kinds = ("flag", "integer", "real", "text", "list", "argument", "arguments")
                 self.assertIn(option["kind"], kinds)
                 self.assertTrue(option["help"])
-                self.assertTrue(option["value"] or option["kind"] in ("flag", "argument", "arguments"))
+                self.assertTrue(
+                    option["value"] or option["kind"] in ("flag", "argument", "arguments")
+                )
 
 
 class WrongUsageTest(ProgramTest):
@@ -79,7 +81,9 @@ class WrongUsageTest(ProgramTest):
         for option, values in cases.items():
             for value in values:
                 with self.subTest(option=option, value=value):
-                    done = self.sam3("detect", picture("base.png"), "dog", f"{option}={value}", code=2)
+                    done = self.sam3(
+                        "detect", picture("base.png"), "dog", f"{option}={value}", code=2
+                    )
                     self.assert_refused(done, option)
         for value in ("-0.1", "1.1", "nan"):
             run = ("classes", "--classes", "dog", f"--overlap={value}", "--", picture("base.png"))
@@ -95,14 +99,20 @@ class OrderTest(ProgramTest):
     """Options may stand anywhere, also behind the pictures that follow `--`."""
 
     def test_options_behind_the_end_mark(self):
-        done = self.sam3("classes", "--classes", "black square", "--", picture("base.png"), "--json", "-")
+        done = self.sam3(
+            "classes", "--classes", "black square", "--", picture("base.png"), "--json", "-"
+        )
         self.assertEqual(len(done.lines), 1)
         self.assertTrue(done.json["detections"])
         run = ("classes", "--classes", "black square", "--", picture("base.png"))
-        done = self.sam3(*run, "--json", "o.json", "--threshold", "0.99999", "--rle", picture("ring.png"))
+        done = self.sam3(
+            *run, "--json", "o.json", "--threshold", "0.99999", "--rle", picture("ring.png")
+        )
         self.assertEqual(done.out, b"")
         entries = self.load("o.json")
-        self.assertEqual([entry["image"] for entry in entries], [picture("base.png"), picture("ring.png")])
+        self.assertEqual(
+            [entry["image"] for entry in entries], [picture("base.png"), picture("ring.png")]
+        )
         self.assertEqual([entry["detections"] for entry in entries], [[], []])
         done = self.sam3("classes", "--", picture("base.png"), "--classes", "black square", "dog")
         self.assertEqual(len(done.json["detections"]), 1)
@@ -124,11 +134,22 @@ class OrderTest(ProgramTest):
         self.sam3("points", "--point", "200,140", "--", "-dash.png")
 
     def test_prompts_are_taken_as_they_are(self):
-        prompts = ["[black, square]", "{}", "[]", "black,square", '"black square"', "%s", "#x", "a=b"]
+        prompts = [
+            "[black, square]",
+            "{}",
+            "[]",
+            "black,square",
+            '"black square"',
+            "%s",
+            "#x",
+            "a=b",
+        ]
         run = ("detect", picture("base.png"), *prompts, "--threshold", "0")
         self.assertEqual({found["prompt"] for found in self.sam3(*run).found()}, set(prompts))
         os.symlink(picture("base.png"), self.path("[a,b]"))
-        done = self.sam3("classes", "--classes", *prompts, "--threshold", "0", "--overlap", "1", "--", "[a,b]")
+        done = self.sam3(
+            "classes", "--classes", *prompts, "--threshold", "0", "--overlap", "1", "--", "[a,b]"
+        )
         self.assertEqual(done.json["image"], "[a,b]")
 
     def test_lists_need_a_value(self):

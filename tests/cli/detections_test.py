@@ -25,7 +25,9 @@ class NothingFoundTest(ProgramTest):
         self.assertEqual(read_png(self.path("o.png")), read_png(picture("ring.png")))
 
     def test_classes_keep_the_picture(self):
-        done = self.sam3("classes", "--classes", "elephant", "--out", "o", "--", picture("blank.png"))
+        done = self.sam3(
+            "classes", "--classes", "elephant", "--out", "o", "--", picture("blank.png")
+        )
         self.assertEqual(done.json["detections"], [])
         self.assertEqual(self.load("o", "blank.png.json")["detections"], [])
         self.assertEqual(read_png(self.path("o", "blank.png.overlay.png"))[:2], (640, 480))
@@ -33,7 +35,7 @@ class NothingFoundTest(ProgramTest):
 
 class BoxAndMaskTest(ProgramTest):
     def check(self, path, size, expected):
-        """Box, mask and area of each prompt's best detection agree with where the thing is drawn."""
+        """Box, mask and area of each prompt's best detection agree with what is drawn there."""
         done = self.segment(path, *expected, "--masks", "m", "--rle")
         for prompt, box in expected.items():
             found = self.assert_found(done, prompt, box)
@@ -123,7 +125,8 @@ class MergeTest(ProgramTest):
         together = self.ask(*classes)
         everything = together + [m for d in together for m in d.get("merged", ())]
         described = [
-            sorted((d["prompt"], d["score"], d["box"]) for d in found) for found in (everything, alone)
+            sorted((d["prompt"], d["score"], d["box"]) for d in found)
+            for found in (everything, alone)
         ]
         self.assertEqual(*described)
         for i, one in enumerate(together):

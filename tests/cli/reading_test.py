@@ -53,7 +53,9 @@ class PixelsTest(ProgramTest):
     def test_sixteen_bits(self):
         self.check_scene(picture("gray16.png"), 1, colours=(WHITE, BLACK, (81, 81, 81)))
         self.check_scene(picture("rgb16.png"), 1)
-        _, found, done = self.pixels(picture("gray16_ramp.png"), (0, 0), (128, 0), (256, 0), (511, 0))
+        _, found, done = self.pixels(
+            picture("gray16_ramp.png"), (0, 0), (128, 0), (256, 0), (511, 0)
+        )
         for actual, expected in zip(found, (0, 64, 128, 255)):
             self.assert_colour(actual, (expected,) * 3, 1, done)
         self.assertEqual(done.err, "", done)
@@ -205,7 +207,9 @@ class BombMemoryTest(ProgramTest):
     def test_refused_from_the_header(self):
         for name in ("bomb.png", "bomb_header.png"):
             with self.subTest(name=name):
-                done = self.sam3("segment", picture(name), "dog", code=1, address_space=6_000_000 * 1024)
+                done = self.sam3(
+                    "segment", picture(name), "dog", code=1, address_space=6_000_000 * 1024
+                )
                 self.assert_refused(done, name)
                 self.assertLess(done.peak_bytes, 200e6, done)
                 self.assertLess(done.cpu_seconds, 2, done)
@@ -225,7 +229,9 @@ class TinyPicturesTest(ProgramTest):
                 self.assertTrue(answer["detections"])
                 for detection in answer["detections"]:
                     x0, y0, x1, y1 = detection["box"]
-                    self.assertTrue(0 <= x0 <= x1 <= size[0] and 0 <= y0 <= y1 <= size[1], detection)
+                    self.assertTrue(
+                        0 <= x0 <= x1 <= size[0] and 0 <= y0 <= y1 <= size[1], detection
+                    )
                 masks = sorted(os.listdir(self.path(name)))
                 self.assertEqual(len(masks), len(answer["detections"]))
                 self.assertEqual(Mask.load(self.path(name, masks[0])).size, size)
@@ -252,7 +258,9 @@ class DisplayedPixelsTest(ProgramTest):
 
     def test_phrases_on_turned_pictures(self):
         pictures = [os.path.join(DATA, f"exif_{orientation}.jpg") for orientation in range(1, 9)]
-        done = self.sam3("classes", "--classes", "black square", "red disc", "--rle", "--", *pictures)
+        done = self.sam3(
+            "classes", "--classes", "black square", "red disc", "--rle", "--", *pictures
+        )
         for entry in done.lines:
             with self.subTest(image=entry["image"]):
                 self.assertEqual((entry["width"], entry["height"]), (640, 480))

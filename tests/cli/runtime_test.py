@@ -20,20 +20,21 @@ class ModelFilesTest(ProgramTest):
         return self.sam3("detect", picture("base.png"), "black square", "--model", model, **more)
 
     def test_from_any_folder(self):
-        relative = os.path.relpath(MODEL, self.folder)
-        for model in (MODEL, relative, MODEL + "/"):
+        names = set()
+        for model in (MODEL, os.path.relpath(MODEL, self.folder), MODEL + "/"):
             done = self.detect(model)
             self.assert_found(done, "black square", SQUARE)
-            self.assertEqual(done.json["model"], "demo")
+            names.add(done.json["model"])
+        self.assertEqual(len(names), 1, names)
 
     def test_through_links_as_in_download_caches(self):
         # snap/GRAPH/model.onnx -> ../../blobs/...: names say nothing, and the graph's side file
-        # lies elsewhere.
+        # does not lie beside what the link leads to.
         os.makedirs(self.path("blobs"))
-        for graph in os.listdir(MODEL):
+        for graph in (*TEXT_GRAPHS, *POINT_GRAPHS, "tokenizer"):
             os.makedirs(self.path("snap", graph))
             for name in os.listdir(os.path.join(MODEL, graph)):
-                blob = f"{graph}{len(name)}"
+                blob = f"{len(os.listdir(self.path('blobs'))):03}"
                 shutil.copy(os.path.join(MODEL, graph, name), self.path("blobs", blob))
                 os.symlink(f"../../blobs/{blob}", self.path("snap", graph, name))
         self.assert_found(self.detect("snap"), "black square", SQUARE)
@@ -41,9 +42,13 @@ class ModelFilesTest(ProgramTest):
         self.assert_box(answer["box"], SQUARE, 0.8)
 
     def test_the_environment_names_it(self):
-        done = self.sam3("detect", picture("base.png"), "dog", env={"SAM3_MODEL": "nowhere"}, code=1)
+        done = self.sam3(
+            "detect", picture("base.png"), "dog", env={"SAM3_MODEL": "nowhere"}, code=1
+        )
         self.assert_refused(done, "nowhere")
-        self.sam3("detect", picture("base.png"), "dog", "--model", MODEL, env={"SAM3_MODEL": "nowhere"})
+        self.sam3(
+            "detect", picture("base.png"), "dog", "--model", MODEL, env={"SAM3_MODEL": "nowhere"}
+        )
 
     def change(self, graph, name, change):
         """A copy of the model with one of the graph's files changed or removed."""
@@ -60,7 +65,9 @@ class ModelFilesTest(ProgramTest):
         return model
 
     def test_pointer_files(self):
-        pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 12345\n" % (b"ab" * 32)
+        pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 12345\n" % (
+            b"ab" * 32
+        )
         for name in ("model.onnx", "model.onnx.data"):
             with self.subTest(name=name):
                 model = self.change("vision_encoder", name, lambda _: pointer)
@@ -87,7 +94,7 @@ class ModelFilesTest(ProgramTest):
     def test_checksums_on_request(self):
         def sums(model):
             graphs = {}
-            for graph in os.listdir(model):
+            for graph in (*TEXT_GRAPHS, *POINT_GRAPHS):
                 files = graphs.setdefault(graph, {"files": {}})["files"]
                 for name in os.listdir(os.path.join(model, graph)):
                     with open(os.path.join(model, graph, name), "rb") as file:
@@ -158,7 +165,7 @@ class OpenedFilesTest(ProgramTest):
         self.assert_refused(done, "tracker_vision_encoder")
 
     def test_graphs_of_the_other_workflow_are_not_opened(self):
-        # Opening a FIFO that nobody writes into would hang; a broken graph would be an error.
+        # A session of such a file would be an error.
         cases = (
             (("segment", picture("base.png"), "dog"), POINT_GRAPHS),
             (("points", picture("base.png"), "--point", "200,140"), TEXT_GRAPHS),
@@ -188,7 +195,9 @@ class DevicesTest(ProgramTest):
 
     def test_version_lists_them(self):
         done = self.sam3("--version")
-        self.assertRegex(done.text, r"\Asam3 \d+\.\d+\.\d+\nONNX Runtime \d+\.\d+\.\d+\ndevices:.* cpu")
+        self.assertRegex(
+            done.text, r"\Asam3 \d+\.\d+\.\d+\nONNX Runtime \d+\.\d+\.\d+\ndevices:.* cpu"
+        )
 
     def test_another_library(self):
         library = {"SAM3_ONNXRUNTIME_LIBRARY": self.write("library.so", "none")}
@@ -201,11 +210,17 @@ class DevicesTest(ProgramTest):
 class ThreadsTest(ProgramTest):
     def threads(self, cores, *arguments):
         """How many threads run the model, as --verbose tells."""
-        limit = lambda: os.sched_setaffinity(0, cores)
+
+        def limit():
+            os.sched_setaffinity(0, cores)
+
         done = subprocess.run(
             [program(), "detect", picture("base.png"), "black square", "--verbose", *arguments],
-            env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limit,
-        )  # fmt: skip
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=limit,
+        )
         error = done.stderr.decode()
         self.assertEqual(done.returncode, 0, error)
         self.assertNotIn("affinity", error)
@@ -223,8 +238,9 @@ class ThreadsTest(ProgramTest):
             process = subprocess.Popen(
                 [program(), "classes", "--classes", "dog", "--threads", str(count), "--quiet", "--"]
                 + [picture("base.png")] * 3,
-                env=environment(), stdout=subprocess.DEVNULL,
-            )  # fmt: skip
+                env=environment(),
+                stdout=subprocess.DEVNULL,
+            )
             busy = set()
             end = time.monotonic() + TIMEOUT
             while process.poll() is None and time.monotonic() < end:
@@ -249,14 +265,14 @@ class ThreadsTest(ProgramTest):
         return busy
 
     def test_counts_that_make_no_sense(self):
-        for count in ("0", "-1", "x", "1.5", "", "99999999999999999999", "2 3"):
+        for count in ("0", "-1", "x", "1.5", "0x2", "1e0", "", "99999999999999999999", "2 3"):
             with self.subTest(count=count):
                 done = self.sam3("detect", picture("base.png"), "dog", f"--threads={count}", code=2)
                 self.assert_refused(done, "--threads", count)
 
     def test_same_answer_with_any_number(self):
         answers = []
-        for count in ("1", "2", "5"):
+        for count in ("1", "3"):
             done = self.segment(picture("base.png"), "black square", "--threads", count)
             answers.append(self.assert_found(done, "black square", SQUARE))
         for answer in answers[1:]:
@@ -268,10 +284,12 @@ class ThreadsTest(ProgramTest):
 class ExitTest(ProgramTest):
     def test_twenty_runs(self):
         answers = set()
-        for i in range(10):
+        for run in range(20):
+            if run % 4:
+                self.sam3("points", picture("base.png"), "--point", "200,140", "--threads", "2")
+                continue
             done = self.sam3("detect", picture("base.png"), "black square", "--threads", "2")
             answers.add(str(done.json["detections"]))
-            self.sam3("points", picture("base.png"), "--point", "200,140", "--threads", "2")
         self.assertEqual(len(answers), 1)
 
     def test_low_memory_gives_the_same(self):

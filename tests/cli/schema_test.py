@@ -15,7 +15,8 @@ class SchemaTest(ProgramTest):
         self.assertEqual(list(answer)[: len(HEAD)], HEAD)
         self.assertEqual(answer["image"], image)
         self.assertEqual((answer["width"], answer["height"]), (640, 480))
-        self.assertEqual((answer["model"], answer["device"]), ("demo", "cpu"))
+        self.assertEqual(answer["device"], "cpu")
+        self.assertIn("demo", answer["model"])
         self.assertEqual(list(answer["timings"]), stages)
         for seconds in answer["timings"].values():
             self.assertTrue(0 <= seconds < 600)
@@ -105,7 +106,8 @@ class SchemaTest(ProgramTest):
 
     def test_model(self):
         answer = self.sam3("inspect", "model", "--json").json
-        self.assertEqual((answer["name"], answer["family"]), ("demo", "five-graph"))
+        self.assertIn("demo", answer["name"])
+        self.assertEqual(answer["family"], "five-graph")
         self.assertEqual(answer["workflows"], ["text", "point"])
         self.assertEqual(answer["problems"], [])
         self.assertEqual(len(answer["graphs"]), 5)

@@ -69,8 +69,8 @@ class Done:
         return [d for d in self.json["detections"] if prompt in (None, d["prompt"])]
 
     def __str__(self):
-        out = self.out[:2000].decode("utf-8", "replace")
-        return f"{self.command}\nexit code {self.code}\n--- stdout\n{out}\n--- stderr\n{self.err[:2000]}"
+        out, err = self.out[:2000].decode("utf-8", "replace"), self.err[:4000]
+        return f"{self.command}\nexit code {self.code}\n--- stdout\n{out}\n--- stderr\n{err}"
 
 
 def environment(changes=None):
@@ -175,7 +175,9 @@ class ProgramTest(unittest.TestCase):
         self.assertLessEqual(worst, tolerance, f"{actual} is not {expected}; {message}")
 
     def assert_box(self, actual, expected, least=0.6, message=None):
-        self.assertGreaterEqual(box_iou(actual, expected), least, f"{actual}, {expected}; {message}")
+        self.assertGreaterEqual(
+            box_iou(actual, expected), least, f"{actual}, {expected}; {message}"
+        )
 
     def assert_found(self, done, prompt, box, least=0.6):
         """One of the detections of `prompt` is `box`; returns the best one."""

@@ -54,8 +54,8 @@ class TokensTest(ProgramTest):
             with self.subTest(text=text):
                 done = self.sam3("inspect", "tokens", os.fsdecode(text), code=2)
                 self.assert_refused(done, "not valid utf-8")
-                done = self.sam3("segment", picture("base.png"), os.fsdecode(text), code=2)
-                self.assert_refused(done, "not valid utf-8")
+        done = self.sam3("segment", picture("base.png"), os.fsdecode(b"caf\xe9"), code=2)
+        self.assert_refused(done, "not valid utf-8")
 
 
 class PromptsTest(ProgramTest):
@@ -84,6 +84,8 @@ class PromptsTest(ProgramTest):
         notes = [line for line in done.err.splitlines() if "does not fit" in line]
         self.assertEqual(len(notes), 1, done)
         self.assertIn("red apple", notes[0])
+        (warning,) = done.json["warnings"]
+        self.assertIn("does not fit", warning)
 
     def test_a_class_of_a_megabyte(self):
         self.write("classes.txt", "black square\n" + "word " * 200_000 + "\n")
