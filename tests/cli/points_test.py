@@ -47,15 +47,16 @@ class PointsTest(ProgramTest):
                 self.assertEqual(answer["token"] == 0, answer["stability"] >= 0.98, answer)
 
     def test_negative_clicks_count(self):
-        # Two black halves with a gap between them; the click speaks against the right one. How far the
-        # small demo model follows is its own matter; the labels are proven by the golden results.
-        _, both = self.points(picture("split.png"), "--box", "100,40,300,240")
-        self.assertTrue(both.at(150, 140))
-        arguments = ("--box", "100,40,300,240", "--negative", "240,140")
-        _, left = self.points(picture("split.png"), *arguments)
-        self.assertTrue(left.at(150, 140))
-        right = (210, 60, 280, 220)
-        self.assertLess(left.area_in(right), 0.95 * both.area_in(right))
+        # Two black halves with a gap between them; the click speaks against the right one. How far
+        # the small demo model follows is its own matter: less where a box holds both.
+        for arguments, most in (("--point", "150,140"), 0.5), (("--box", "100,40,300,240"), 0.95):
+            with self.subTest(arguments=arguments):
+                right = (210, 60, 280, 220)
+                _, both = self.points(picture("split.png"), *arguments)
+                _, left = self.points(picture("split.png"), *arguments, "--negative", "240,140")
+                self.assertTrue(both.at(150, 140))
+                self.assertTrue(left.at(150, 140))
+                self.assertLess(left.area_in(right), most * both.area_in(right))
 
     def test_negative_clicks_are_passed_on(self):
         plain, _ = self.points(picture("split.png"), "--point", "150,140")
