@@ -132,6 +132,9 @@ Result<std::shared_ptr<const Engine>> Engine::create(const EngineOptions& option
   engine->index_ = request.index;
   // The processor is what every library has; other devices are taken when they are asked for.
   engine->effective_ = request.name == "auto" ? "cpu" : request.name;
+  if (engine->effective_ == "cpu" && request.index != 0)
+    return unavailable("device '" + options.device +
+                       "' cannot be had: the CPU is one device, index 0");
   const auto& devices = engine->library_.devices;
   if (std::find(devices.begin(), devices.end(), engine->effective_) == devices.end()) {
     std::string offered;

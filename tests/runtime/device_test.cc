@@ -35,6 +35,8 @@ TEST(Engine, ADeviceThatCannotBeHadIsAnError) {
   ASSERT_FALSE(engine.ok());
   EXPECT_EQ(engine.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(engine.error().message, HasSubstr("'coreml' cannot be had"));
+  EXPECT_EQ(Engine::create({.device = "cpu:1"}).error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(Engine::create({.device = "cpu:0"}).ok());
   EXPECT_EQ(Engine::create({.device = "banana"}).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(Engine::create({.threads = -1}).error().code, ErrorCode::kInvalidArgument);
 }
