@@ -27,8 +27,6 @@ function(sam3_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
   sam3_compile_options(${name})
   sam3_ort_run_path(${name})
-  if(SAM3_SANITIZE)
-    target_compile_options(${name} PRIVATE -O0)  # half the time to compile; what is tested stays optimized
-  endif()
+  target_compile_options(${name} PRIVATE -O0)  # half the time to compile; what is tested stays optimized
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST)
 endfunction()

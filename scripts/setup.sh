@@ -2,6 +2,8 @@
 # Installs what the build, the tests and the demo need, once: system packages by apt (as root, on Debian or Ubuntu) and,
 # under .deps/, ONNX Runtime (library and headers) and the ONNX schema. Runs again in a second when all of it is there.
 #
+# `setup.sh fuzz` also installs Clang with libFuzzer, for scripts/fuzz.sh.
+#
 # Without root: install the packages listed below by other means; the rest needs no root.
 # With an own ONNX Runtime: set SAM3_ONNXRUNTIME_ROOT to a folder with include/ and lib/, and this script fetches none.
 set -eu
@@ -11,7 +13,7 @@ ort_version=1.32.0
 onnx_version=1.23.2
 
 packages="build-essential cmake ninja-build pkg-config git unzip python3 python3-pip
-  libvips-dev libpng-dev libprotobuf-dev protobuf-compiler libutf8proc-dev nlohmann-json3-dev libcli11-dev
+  libvips-dev libpng-dev libprotobuf-dev protobuf-compiler libutf8proc-dev libcurl4-openssl-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev clang-format locales fonts-dejavu-core"
 
 say() { printf '%s\n' "$*" >&2; }
@@ -31,6 +33,14 @@ install_packages() {
   export DEBIAN_FRONTEND=noninteractive
   # shellcheck disable=SC2086
   apt-get -q update >&2 && apt-get -q install -y --no-install-recommends $missing >&2
+}
+
+# Debian has the run-time libraries of Clang's sanitizers in a package of their own, Ubuntu 22.04 has them with Clang.
+install_fuzzing() {
+  packages=clang
+  install_packages
+  packages=libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev
+  if apt-cache show "$packages" >/dev/null 2>&1; then install_packages; fi
 }
 
 # fetch_wheel NAME==VERSION PLATFORM_INDEPENDENT_FOLDER: the wheel's path, by pip as it is set up on this machine
@@ -106,3 +116,4 @@ fetch_schema() {
 install_packages
 fetch_onnxruntime
 fetch_schema
+[ "${1:-}" != fuzz ] || install_fuzzing

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The whole suite: static checks, all tests of the release build, then all tests with the address and
-# undefined-behaviour sanitizers. Its last line is "N passed, N failed", over everything that ran.
+# The whole suite: static checks, all tests of the release build, the fuzzers for a minute, then all tests with the address
+# and undefined-behaviour sanitizers. Its last line is "N passed, N failed", over everything that ran.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 exec </dev/null
@@ -32,10 +32,12 @@ build() { # build PRESET
   step scripts/build.sh "$1"
 }
 
-static_checks() {
-  echo "== static checks"
+# counted NAME COMMAND...: a script whose last line is "N passed, N failed".
+counted() {
+  echo "== $1"
+  shift
   local report last
-  report=$(scripts/check.sh 2>&1)
+  report=$("$@" 2>&1)
   echo "$report"
   last=${report##*$'\n'}
   if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
@@ -61,8 +63,9 @@ run_tests() { # run_tests PRESET
 
 step scripts/setup.sh
 build release
-static_checks
+counted "static checks" scripts/check.sh
 run_tests release
+counted "fuzzers" scripts/fuzz.sh 60
 build asan
 run_tests asan
 finish

@@ -15,7 +15,13 @@ using nlohmann::ordered_json;
 // See protect_brackets.
 constexpr char kTextMark = '\x1f';
 
-std::string dashed(const OptionText& text) { return std::string("--") + text.name; }
+constexpr std::string_view kShortOut = "-o";
+
+// The flags of an option as CLI11 wants them.
+std::string dashed(const OptionText& text) {
+  const std::string flags = std::string("--") + text.name;
+  return flags == "--out" ? std::string(kShortOut) + "," + flags : flags;
+}
 
 // Numbers of help texts: no trailing zeros, no exponent for whole numbers.
 std::string plain_number(double value) {
@@ -175,7 +181,7 @@ bool is_argument(const ordered_json& option) {
 std::string markdown_row(const ordered_json& option) {
   std::string name = option["name"];
   const std::string kind = option["kind"];
-  if (!is_argument(option)) name = "--" + name;
+  if (!is_argument(option)) name = (name == "out" ? "-o`, `--" : "--") + name;
   const std::string value = option["value"];
   if (!value.empty()) name += " " + value;
   if (kind == "list") name += " ...";
@@ -240,6 +246,7 @@ std::vector<std::string> move_options_forward(const std::vector<std::string>& ar
   const ordered_json options = describe(*command);
   // The kind of the option that an argument names; empty if it is a file or names none.
   const auto kind_of = [&](const std::string& argument) -> std::string {
+    if (argument == kShortOut) return "text";
     if (!argument.starts_with("--") || std::filesystem::exists(argument)) return "";
     const std::string name = argument.substr(2, argument.find('=') - 2);
     for (const auto& option : options)

@@ -10,5 +10,10 @@ int run_detect(const DetectOptions& options);
 int run_classes(const ClassesOptions& options);
 int run_points(const PointsOptions& options);
 int run_inspect(const InspectOptions& options);
+int run_pull(const PullOptions& options);
+int run_convert(const ConvertOptions& options);
+int run_verify(const VerifyOptions& options);
+int run_quantize(const QuantizeOptions& options);
+int run_eval(const EvalOptions& options);
 
 }  // namespace sam3::cli

@@ -68,7 +68,8 @@ const char* environment(const char* name) {
   return value && *value ? value : nullptr;
 }
 
-// models/demo of an installed tree or of the source tree that this program was built in.
+}  // namespace
+
 fs::path demo_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -77,8 +78,6 @@ fs::path demo_folder() {
   if (fs::exists(installed, error)) return installed;
   return prefix.parent_path() / "models" / "demo";
 }
-
-}  // namespace
 
 fs::path model_folder(const RunOptions& options) {
   if (!options.model.empty()) return options.model;

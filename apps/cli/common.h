@@ -31,6 +31,8 @@ int print(std::string_view text);
 // Sends the library's log lines to standard error, as --quiet and --verbose say.
 void set_up_log(const RunOptions& options);
 
+// models/demo of an installed tree or of the source tree that this program was built in.
+std::filesystem::path demo_folder();
 // The model folder that applies, with a note when it is the demo model.
 std::filesystem::path model_folder(const RunOptions& options);
 ModelOptions model_options(const RunOptions& options);

@@ -6,10 +6,11 @@
 #include <span>
 
 #include "base/utf8.h"
+#include "checksum/sha256.h"
 #include "commands.h"
 #include "common.h"
-#include "formats/checksum.h"
 #include "formats/npy.h"
+#include "self_test.h"
 
 namespace sam3::cli {
 namespace {
@@ -55,32 +56,6 @@ std::string to_text(const ModelInfo& info) {
   }
   for (const std::string& problem : info.problems) text += "\nproblem: " + problem + "\n";
   return text;
-}
-
-// What differs from the sizes and checksums that quantization.json records, a sentence each.
-std::vector<std::string> checksum_problems(const std::filesystem::path& folder) {
-  std::ifstream stream(folder / "quantization.json", std::ios::binary);
-  if (!stream) return {"the package has no quantization.json to verify its files with"};
-  const auto record = nlohmann::json::parse(stream, nullptr, false);
-  if (!record.is_object() || !record.contains("graphs") || !record["graphs"].is_object())
-    return {"quantization.json lists no graphs"};
-  std::vector<std::string> problems;
-  for (const auto& [graph, entry] : record["graphs"].items()) {
-    if (!entry.is_object() || !entry.contains("files") || !entry["files"].is_object()) continue;
-    for (const auto& [file, recorded] : entry["files"].items()) {
-      const std::filesystem::path path = folder / graph / file;
-      const auto sum = formats::sha256_of_file(path);
-      const bool known =
-          recorded.is_object() && recorded.contains("sha256") && recorded["sha256"].is_string();
-      const std::string wanted =
-          known ? recorded["sha256"].get<std::string>() : "none that is recorded";
-      if (!sum.ok())
-        problems.push_back(sum.error().to_string());
-      else if (*sum != wanted)
-        problems.push_back(path.string() + " has the SHA-256 " + *sum + " instead of " + wanted);
-    }
-  }
-  return problems;
 }
 
 int inspect_model(const InspectOptions& options) {

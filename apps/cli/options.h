@@ -42,10 +42,12 @@ struct TextOptions {
 
   void visit(OptionVisitor& v) {
     v.real({"threshold", "X", "keep detections with a score above X"}, {0, 1, false}, threshold);
-    v.text({"box", "x0,y0,x1,y1", "an example of what to find, in pixels (browser family only)"},
-           box);
-    v.text({"negative-box", "x0,y0,x1,y1", "an example of what not to find (browser family only)"},
-           negative_box);
+    v.text(
+        {"box", "x0,y0,x1,y1", "an example of what to find, in pixels; for models that take one"},
+        box);
+    v.text(
+        {"negative-box", "x0,y0,x1,y1", "an example of what not to find; for models that take one"},
+        negative_box);
   }
 };
 
@@ -176,6 +178,220 @@ struct InspectOptions {
     v.text({"input", "FILE.npy", "with pixels: write the model's input tensor"}, input);
     v.flag({"verify", "", "with model: compare every file with the SHA-256 of quantization.json"},
            verify);
+    v.flag({"json", "", "print JSON"}, json);
+    run.visit(v);
+  }
+};
+
+struct VerifyOptions {
+  static constexpr const char* kName = "verify";
+  static constexpr const char* kHelp =
+      "checksums, contract and self-test of a package; with --reference also quality gates";
+
+  std::string model;
+  std::string reference;
+  std::vector<std::string> images;
+  std::string prompts;
+  double limit = 0.05;
+  double threshold = 0.5;
+  std::string graphs;
+  bool layers = false;
+  std::string search;
+  std::string precision = "int8";
+  std::string ops;
+  std::string page;
+  bool record = false;
+  bool json = false;
+  std::string device = "cpu";
+  long long threads = 0;
+  bool quiet = false;
+
+  void visit(OptionVisitor& v) {
+    v.positional({"MODEL", "", "model package"}, model);
+    v.text({"reference", "DIR", "package whose answers are right, in float32"}, reference);
+    v.list({"images", "FILE", "pictures to compare by: files, folders, patterns"}, images);
+    v.text({"prompts", "FILE",
+            "what to ask: a phrase a line for all pictures, or JSON {\"picture.jpg\": [phrases]}"},
+           prompts);
+    v.real({"limit", "X", "how far a gate may be below 1"}, {0, 1}, limit);
+    v.real({"threshold", "X", "detections with a score above X"}, {0, 1, false}, threshold);
+    v.text({"graphs", "LIST", "graphs to compare; else all that both packages have"}, graphs);
+    v.flag({"layers", "", "also the relative error behind every layer with weights"}, layers);
+    v.text({"search", "GRAPH",
+            "quantize GRAPH of the reference: each node alone, then find those to leave out"},
+           search);
+    v.text({"precision", "NAME", "of --search, as in `sam3 quantize`"}, precision);
+    v.text({"ops", "LIST", "operators of --search, from MatMul,Conv,ConvTranspose"}, ops);
+    v.text({"page", "DIR", "new folder for a page with the worst answers side by side"}, page);
+    v.flag({"record", "",
+            "write self_test.json, the answers that the self-test expects, and gates to "
+            "quantization.json"},
+           record);
+    v.flag({"json", "", "print JSON"}, json);
+    v.text({"device", "NAME", "cpu, auto, or a device of `sam3 --version`"}, device);
+    v.integer({"threads", "N", "threads; without it, the processors this process may use"},
+              {1, 512}, threads);
+    v.flag({"quiet", "", "no notes or progress"}, quiet);
+  }
+};
+
+struct ConvertOptions {
+  static constexpr const char* kName = "convert";
+  static constexpr const char* kHelp = "a checkpoint of SAM 3 (safetensors) to a model package";
+
+  std::vector<std::string> checkpoint;
+  std::string out;
+  std::string precision = "int8";
+  std::string family = "five";
+  std::string random_init;
+  std::string no_memory = "original";
+  bool exemplars = false;
+  std::string tokenizer;
+  std::string name;
+  long long threads = 0;
+  bool quiet = false;
+
+  void visit(OptionVisitor& v) {
+    v.positional_list({"CHECKPOINT", "", "folder with config.json and model.safetensors"}, false,
+                      checkpoint);
+    v.text({"out", "DIR", "model package to write; must not exist"}, out);
+    v.text({"precision", "NAME", "fp32, or one of those of `sam3 quantize`: int8, fp16, ..."},
+           precision);
+    v.text({"family", "NAME", "five (five graphs, both workflows) or browser (three graphs)"},
+           family);
+    v.text({"random-init", "SEED",
+            "random weights; CHECKPOINT may be a config.json, without it sizes are the full ones"},
+           random_init);
+    v.text(
+        {"no-mem", "NAME",
+         "original or reference: whose treatment of no_memory_embedding the point workflow gets"},
+        no_memory);
+    v.flag({"exemplars", "", "also a geometry encoder, so that --box works in the text workflow"},
+           exemplars);
+    v.text({"tokenizer", "DIR", "folder with tokenizer.json; else CHECKPOINT, else the demo model"},
+           tokenizer);
+    v.text({"name", "NAME", "the model's name; else that of the folder"}, name);
+    v.integer({"threads", "N", "threads; without it, the processors this process may use"},
+              {1, 512}, threads);
+    v.flag({"quiet", "", "no notes or progress"}, quiet);
+  }
+};
+
+struct PullOptions {
+  static constexpr const char* kName = "pull";
+  static constexpr const char* kHelp = "fetch a model package from a hub, a web server or a folder";
+
+  std::string source;
+  std::string out;
+  std::string only;
+  std::string revision = "main";
+  std::string endpoint;
+  std::string token_env;
+  bool accept_license = false;
+  long long retries = 5;
+  double retry_wait = 1;
+  double stall_timeout = 30;
+  bool quiet = false;
+
+  void visit(OptionVisitor& v) {
+    v.positional({"SOURCE", "", "OWNER/MODEL on the hub, http(s) address of a folder, or a folder"},
+                 source);
+    v.text({"out", "DIR", "where it goes; else a folder here with the source's last name"}, out);
+    v.text({"only", "NAME", "text or point: the graphs of one workflow and what belongs to them"},
+           only);
+    v.text({"revision", "NAME", "branch, tag or commit on the hub"}, revision);
+    v.text({"endpoint", "URL", "the hub; else HF_ENDPOINT, else https://huggingface.co"}, endpoint);
+    v.text({"token-env", "NAME",
+            "environment variable that holds the token; else HF_TOKEN, for the hub only"},
+           token_env);
+    v.flag({"accept-license", "", "you have read and accept the licence that the model names"},
+           accept_license);
+    v.integer({"retries", "N", "tries after a failed one that brought nothing"}, {0, 1000},
+              retries);
+    v.real({"retry-wait", "S", "seconds before trying again, doubled each time"}, {0, 600},
+           retry_wait);
+    v.real({"stall-timeout", "S", "give a connection up after so many seconds of almost nothing"},
+           {1, 86400}, stall_timeout);
+    v.flag({"quiet", "", "no notes or progress"}, quiet);
+  }
+};
+
+struct QuantizeOptions {
+  static constexpr const char* kName = "quantize";
+  static constexpr const char* kHelp = "a model package, or one ONNX file, with fewer bits";
+
+  std::string in;
+  std::vector<std::string> out_argument;
+  std::string out;
+  std::string precision = "int8";
+  bool weights_only = false;
+  std::string ops;
+  std::string graphs;
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
+  bool patch_embedding = false;
+  bool no_run = false;
+  std::string device = "cpu";
+  long long threads = 0;
+  bool quiet = false;
+  bool verbose = false;
+
+  void visit(OptionVisitor& v) {
+    v.positional({"IN", "", "model package (folder) or ONNX file"}, in);
+    v.positional_list({"OUT", "", "what to write; or with --out"}, false, out_argument);
+    v.text({"out", "PATH", "what to write: a new folder or file, as IN is one"}, out);
+    v.text(
+        {"precision", "NAME",
+         "int8 (activations too), int8-weights, int8-blocks, int4-blocks (MatMulNBits), or fp16"},
+        precision);
+    v.flag({"weights-only", "", "activations stay float: short for --precision int8-weights"},
+           weights_only);
+    v.text({"ops", "LIST",
+            "operators, from MatMul,Conv,ConvTranspose; without it MatMul, and all three in a "
+            "vision_encoder"},
+           ops);
+    v.text({"graphs", "LIST", "graphs to quantize, e.g. vision_encoder,detector; else all"},
+           graphs);
+    v.list({"include", "PATTERN", "only nodes whose names match one of these (* and ?)"}, include);
+    v.list({"exclude", "PATTERN", "no nodes whose names match one of these"}, exclude);
+    v.flag({"patch-embedding", "", "also the convolution that cuts the picture into patches"},
+           patch_embedding);
+    v.flag({"no-run", "", "do not load the result and run it once before it gets its name"},
+           no_run);
+    v.text({"device", "NAME", "device of that run"}, device);
+    v.integer({"threads", "N", "threads; without it, the processors this process may use"},
+              {1, 512}, threads);
+    v.flag({"quiet", "", "no notes or progress"}, quiet);
+    v.flag({"verbose", "", "name every node that is left as it is, and why"}, verbose);
+  }
+};
+
+struct EvalOptions {
+  static constexpr const char* kName = "eval";
+  static constexpr const char* kHelp =
+      "measure a model or its results against ground truth: AP, F1, cgF1, presence";
+
+  RunOptions run;
+  std::string truth;
+  std::string images;
+  std::string results;
+  std::string out;
+  double threshold = 0.5;
+  double min_score = 0;
+  bool json = false;
+
+  void visit(OptionVisitor& v) {
+    v.text({"truth", "FILE", "instance file of COCO or SA-Co"}, truth);
+    v.text({"images", "DIR", "folder of the pictures that the truth names"}, images);
+    v.text({"results", "FILE", "result file of COCO to measure; no model runs"}, results);
+    v.text({"out", "FILE",
+            "journal of finished pictures (JSON Lines); a run that finds it goes on after them"},
+           out);
+    v.real({"threshold", "X", "F1, cgF1 and presence count detections with a score of X or more"},
+           {0, 1}, threshold);
+    v.real({"min-score", "X",
+            "keep detections with a score above X; average precision needs the low ones"},
+           {0, 1, false}, min_score);
     v.flag({"json", "", "print JSON"}, json);
     run.visit(v);
   }

@@ -75,8 +75,8 @@ struct SAM3_API Detection {
   std::shared_ptr<const model::MaskSource> source;
 };
 
-// An example object: in the three-graph (browser) family a box asks for everything that looks
-// alike.
+// An example object: a box asks for everything that looks alike. The browser family takes one, and
+// the five-graph family where the package has a geometry_encoder.
 struct Exemplar {
   Box box;  // any two opposite corners; clipped to the picture
   bool positive = true;
@@ -85,7 +85,7 @@ struct Exemplar {
 struct DetectOptions {
   // Detections with a score above this are kept; in [0, 1).
   double threshold = 0.5;
-  // Only for packages whose detector takes one (browser family); else kUnsupported.
+  // Only for packages that take one; else kUnsupported. The prompt may be empty then.
   std::optional<Exemplar> exemplar;
 };
 
@@ -206,6 +206,12 @@ class SAM3_API Model {
   explicit Model(std::shared_ptr<const model::Core> core) : core_(std::move(core)) {}
   std::shared_ptr<const model::Core> core_;
 };
+
+// Opens the graph of one model file and runs it once on made-up inputs: zeros of the declared
+// sizes, 1 for sizes that are free. Errors: those of a file that cannot be read; kBadData if the
+// engine refuses the graph, kRuntime if it fails while running; kUnsupported if an input has a type
+// that no values can be made up for (the graph has been opened then).
+SAM3_API Status try_graph(const std::filesystem::path& file, const ModelOptions& options = {});
 
 // True for text that shows nothing: white space, control and zero-width characters, or nothing at
 // all.

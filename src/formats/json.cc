@@ -34,8 +34,8 @@ std::string percent_encoded(std::string_view bytes) {
   return text;
 }
 
-// The library writes the shortest text that reads back as the same number, so rounding the value
-// rounds the text.
+// The library writes the shortest text that reads back as the same number, but for one number in a
+// thousand (Grisu2), so rounding the value rounds the text.
 Json rounded_number(double value) {
   if (!std::isfinite(value)) return nullptr;
   std::array<char, 32> text{};

@@ -162,7 +162,7 @@ std::optional<ExternalSlice> external_slice(const onnx::TensorProto& tensor) {
     (entry.key() == "offset" ? offset : length) = *number;
   }
   if (slice.location.empty()) return std::nullopt;
-  slice.end = offset + length;
+  slice.end = offset + std::min(length, std::numeric_limits<std::uint64_t>::max() - offset);
   return slice;
 }
 
@@ -293,6 +293,8 @@ const ValueInfo* ModelFile::find_input(std::string_view name) const { return fin
 const ValueInfo* ModelFile::find_output(std::string_view name) const {
   return find(outputs_, name);
 }
+
+const onnx::ModelProto& ModelFile::proto() const { return proto_->model; }
 
 std::string ModelFile::producer() const {
   const onnx::ModelProto& model = proto_->model;

@@ -13,6 +13,10 @@
 
 #include "sam3/result.h"
 
+namespace onnx {
+class ModelProto;
+}
+
 namespace sam3::graph {
 
 // Element types by ONNX's own numbers (TensorProto.DataType).
@@ -63,6 +67,7 @@ class ModelFile {
   ModelFile& operator=(ModelFile&&) noexcept;
 
   const std::filesystem::path& path() const { return path_; }
+  const onnx::ModelProto& proto() const;
   // Declared inputs that are not initializers, and outputs, in file order.
   const std::vector<ValueInfo>& inputs() const { return inputs_; }
   const std::vector<ValueInfo>& outputs() const { return outputs_; }

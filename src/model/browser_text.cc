@@ -19,7 +19,6 @@ using runtime::Tensor;
 using runtime::TensorType;
 
 // What a box without a phrase asks for; the original's own word.
-constexpr std::string_view kExemplarPrompt = "visual";
 constexpr double kUsualThreshold = 0.5;
 
 class BrowserText : public TextWorkflow {
@@ -134,16 +133,6 @@ Result<PhraseCache::Tensors> BrowserText::phrase(std::string_view prompt) const 
 void BrowserText::add(std::vector<NamedTensor>& inputs, std::string_view name,
                       Tensor tensor) const {
   if (decoder_inputs_.contains(name)) inputs.push_back({name, std::move(tensor)});
-}
-
-// Centre and size as fractions of the picture; zeros without a box.
-std::vector<float> box_coordinates(const std::optional<Exemplar>& exemplar, Size picture) {
-  if (!exemplar) return {0, 0, 0, 0};
-  const Box& box = exemplar->box;
-  const auto fraction = [](double value, int side) { return static_cast<float>(value / side); };
-  return {fraction((box.x0 + box.x1) / 2, picture.width),
-          fraction((box.y0 + box.y1) / 2, picture.height), fraction(box.x1 - box.x0, picture.width),
-          fraction(box.y1 - box.y0, picture.height)};
 }
 
 Result<std::vector<Detection>> BrowserText::detect(const Features& features,

@@ -14,6 +14,7 @@ enum class GraphKind {
   kVisionEncoder,
   kTextEncoder,
   kDetector,
+  kGeometryEncoder,  // optional: example boxes
   kTrackerVisionEncoder,
   kPromptDecoder,
   kBrowserImageEncoder,

@@ -1,5 +1,7 @@
 // The text workflow of the five-graph family: vision_encoder, text_encoder, detector.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/macros.h"
 #include "model/mask_bits.h"
@@ -38,6 +40,10 @@ class FiveGraphText : public TextWorkflow {
  private:
   // Text features and attention mask.
   Result<PhraseCache::Tensors> phrase(std::string_view prompt) const;
+  // The text's tokens with those of an example box behind them, and the mask of both.
+  Result<PhraseCache::Tensors> with_exemplar(const PhraseCache::Tensors& text,
+                                             const Features& features,
+                                             const Exemplar& exemplar) const;
   Result<std::vector<Detection>> collect(const std::vector<Tensor>& outputs, Size picture,
                                          std::string_view prompt, double threshold) const;
 
@@ -46,6 +52,8 @@ class FiveGraphText : public TextWorkflow {
   std::unique_ptr<LazySession> vision_;
   std::unique_ptr<LazySession> text_;
   std::unique_ptr<LazySession> detector_;
+  std::unique_ptr<LazySession> geometry_;  // null in packages without one
+  std::int64_t prompt_length_ = 0;         // tokens that the detector takes; -1: any number
   mutable PhraseCache phrases_;
 };
 
@@ -58,6 +66,7 @@ Status FiveGraphText::prepare(CheckedGraphs graphs) {
     return Error{ErrorCode::kUnsupported,
                  "the size of pixel_values or input_ids is not a number in the graphs", "", ""};
   SAM3_ASSIGN_OR_RETURN(bit_order_, find_bit_order(graphs.at(GraphKind::kDetector)));
+  prompt_length_ = graphs.at(GraphKind::kDetector).find_input("text_features")->dims[1];
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource vision_source,
                         graph_source(graphs.take(GraphKind::kVisionEncoder)));
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource text_source,
@@ -70,12 +79,18 @@ Status FiveGraphText::prepare(CheckedGraphs graphs) {
   vision_ = lazy(GraphKind::kVisionEncoder, std::move(vision_source));
   text_ = lazy(GraphKind::kTextEncoder, std::move(text_source));
   detector_ = lazy(GraphKind::kDetector, std::move(detector_source));
+  if (!graphs.contains(GraphKind::kGeometryEncoder)) return {};
+  SAM3_ASSIGN_OR_RETURN(runtime::GraphSource geometry_source,
+                        graph_source(graphs.take(GraphKind::kGeometryEncoder)));
+  geometry_ = lazy(GraphKind::kGeometryEncoder, std::move(geometry_source));
   return {};
 }
 
 Status FiveGraphText::load() const {
-  for (LazySession* session : {vision_.get(), text_.get(), detector_.get()})
+  for (LazySession* session : {vision_.get(), text_.get(), detector_.get(), geometry_.get()}) {
+    if (!session) continue;
     if (auto opened = session->get(); !opened.ok()) return opened.error();
+  }
   return {};
 }
 
@@ -112,16 +127,59 @@ Result<PhraseCache::Tensors> FiveGraphText::phrase(std::string_view prompt) cons
   });
 }
 
+Result<PhraseCache::Tensors> FiveGraphText::with_exemplar(const PhraseCache::Tensors& text,
+                                                          const Features& features,
+                                                          const Exemplar& exemplar) const {
+  using Ints = std::vector<std::int64_t>;
+  std::vector<NamedTensor> inputs;
+  for (const auto& [name, tensor] : features.tensors)
+    if (name == "fpn_2") inputs.push_back({name, tensor});
+  inputs.push_back({"input_boxes", Tensor({1, 1, 4}, box_coordinates(exemplar, features.picture))});
+  inputs.push_back({"input_boxes_labels", Tensor({1, 1}, Ints{exemplar.positive ? 1 : 0})});
+  static const std::vector<std::string> kOutputs{"prompt_features"};
+  SAM3_ASSIGN_OR_RETURN(const auto session, geometry_->get());
+  SAM3_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->run(inputs, kOutputs));
+  const std::int64_t width = text[0].dim(2);
+  SAM3_RETURN_IF_ERROR(check_shape(outputs[0], Ints{1, -1, width}, TensorType::kFloat,
+                                   GraphKind::kGeometryEncoder, kOutputs[0]));
+  const std::int64_t added = outputs[0].dim(1);
+  // Prompt tokens have no order. A detector of a fixed length gets the example in place of padding.
+  const auto words = text[1].int64s();
+  const std::int64_t used = prompt_length_ < 0
+                                ? text_length_
+                                : std::accumulate(words.begin(), words.end(), std::int64_t{0});
+  const std::int64_t length = prompt_length_ < 0 ? text_length_ + added : prompt_length_;
+  if (used + added > length)
+    return Error{ErrorCode::kLimit,
+                 "the prompt has " + std::to_string(used) + " tokens and the example box " +
+                     std::to_string(added) + ", but the detector takes " + std::to_string(length) +
+                     " together",
+                 "", "detector"};
+  std::vector<float> tokens(static_cast<std::size_t>(length * width));
+  Ints mask(static_cast<std::size_t>(length));
+  const auto text_values = text[0].floats().first(static_cast<std::size_t>(used * width));
+  const auto box_values = outputs[0].floats();
+  std::copy(box_values.begin(), box_values.end(),
+            std::copy(text_values.begin(), text_values.end(), tokens.begin()));
+  std::fill_n(std::copy_n(words.begin(), used, mask.begin()), added, 1);
+  return PhraseCache::Tensors{Tensor({1, length, width}, std::move(tokens)),
+                              Tensor({1, length}, std::move(mask))};
+}
+
 Result<std::vector<Detection>> FiveGraphText::detect(const Features& features,
                                                      std::string_view prompt,
                                                      const DetectOptions& options) const {
-  if (options.exemplar)
+  if (options.exemplar && !geometry_)
     return Error{
         ErrorCode::kUnsupported,
-        "this model's detector takes no example boxes; for the one object in a box use the "
-        "point workflow",
+        "this model has no geometry_encoder and takes no example boxes; for the one object in a "
+        "box use the point workflow",
         "", "detector"};
-  SAM3_ASSIGN_OR_RETURN(const PhraseCache::Tensors text, phrase(prompt));
+  const std::string_view asked = options.exemplar && prompt.empty() ? kExemplarPrompt : prompt;
+  SAM3_ASSIGN_OR_RETURN(PhraseCache::Tensors text, phrase(asked));
+  if (options.exemplar) {
+    SAM3_ASSIGN_OR_RETURN(text, with_exemplar(text, features, *options.exemplar));
+  }
   std::vector<NamedTensor> inputs;
   for (const auto& [name, tensor] : features.tensors) inputs.push_back({name, tensor});
   inputs.push_back({"text_features", text[0]});
@@ -130,7 +188,7 @@ Result<std::vector<Detection>> FiveGraphText::detect(const Features& features,
                                                  "presence_logits"};
   SAM3_ASSIGN_OR_RETURN(const auto session, detector_->get());
   SAM3_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->run(inputs, kOutputs));
-  return collect(outputs, features.picture, prompt, options.threshold);
+  return collect(outputs, features.picture, asked, options.threshold);
 }
 
 Result<std::vector<Detection>> FiveGraphText::collect(const std::vector<Tensor>& outputs,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::array kBrowserKinds{GraphKind::kBrowserImageEncoder,
                                    GraphKind::kBrowserLanguageEncoder, GraphKind::kBrowserDecoder};
+// Not needed for a workflow, but used where it is there.
+constexpr std::array kOptionalKinds{GraphKind::kGeometryEncoder};
 constexpr std::array kFiveKinds{GraphKind::kVisionEncoder, GraphKind::kTextEncoder,
                                 GraphKind::kDetector, GraphKind::kTrackerVisionEncoder,
                                 GraphKind::kPromptDecoder};
@@ -61,6 +64,11 @@ graph::ModelFile CheckedGraphs::take(GraphKind kind) {
   graph::ModelFile file = std::move(found->second);
   files.erase(found);
   return file;
+}
+
+bool CheckedGraphs::contains(GraphKind kind) const {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const auto& file) { return file.first == kind; });
 }
 
 Result<Package> Package::open(const fs::path& folder) {
@@ -154,6 +162,14 @@ std::vector<GraphKind> Package::graphs_of(Family family, Workflow workflow) {
   return {GraphKind::kTrackerVisionEncoder, GraphKind::kPromptDecoder};
 }
 
+std::vector<GraphKind> Package::graphs_of(Workflow workflow) const {
+  std::vector<GraphKind> kinds = graphs_of(family_, workflow);
+  if (family_ == Family::kFiveGraph && workflow == Workflow::kText)
+    std::copy_if(kOptionalKinds.begin(), kOptionalKinds.end(), std::back_inserter(kinds),
+                 [&](GraphKind kind) { return is_there(path_of(kind)); });
+  return kinds;
+}
+
 bool Package::has(Workflow workflow) const {
   const std::vector<GraphKind> kinds = graphs_of(family_, workflow);
   return !kinds.empty() && std::all_of(kinds.begin(), kinds.end(),
@@ -181,7 +197,7 @@ Result<fs::path> Package::tokenizer_path() const {
 
 std::vector<std::string> Package::problems(Workflow workflow, CheckedGraphs& graphs) const {
   std::vector<std::string> lines;
-  for (const GraphKind kind : graphs_of(family_, workflow)) {
+  for (const GraphKind kind : graphs_of(workflow)) {
     Result<graph::ModelFile> file = graph::ModelFile::read(path_of(kind));
     if (!file.ok()) {
       lines.push_back(std::string(graph_name(kind)) + ": " + file.error().to_string());
@@ -216,8 +232,11 @@ Result<CheckedGraphs> Package::check(Workflow workflow) const {
 
 Result<runtime::GraphSource> graph_source(graph::ModelFile file) {
   // The exact sums need weights that no two nodes share (a fault of the engine, seen in 1.32.0).
-  const bool changed = runtime::exact_sums_need_own_weights() &&
-                       file.unshare_initializers("MatMulInteger", {1, 3}) > 0;
+  std::size_t added = 0;
+  if (runtime::exact_sums_need_own_weights())
+    added = file.unshare_initializers("MatMulInteger", {1, 3}) +
+            file.unshare_initializers("DequantizeLinear", {0, 1, 2});
+  const bool changed = added > 0;
   std::error_code error;
   const auto is_link = [&](const fs::path& path) {
     return fs::is_symlink(fs::symlink_status(path, error));

@@ -27,6 +27,7 @@ struct CheckedGraphs {
   // The graph must be one of the workflow's.
   const graph::ModelFile& at(GraphKind kind) const;
   graph::ModelFile take(GraphKind kind);  // which is gone from here afterwards
+  bool contains(GraphKind kind) const;
 };
 
 class Package {
@@ -42,6 +43,8 @@ class Package {
   const std::array<float, 3>& std_deviation() const { return std_; }
 
   static std::vector<GraphKind> graphs_of(Family family, Workflow workflow);
+  // The same with the optional graphs that this package has.
+  std::vector<GraphKind> graphs_of(Workflow workflow) const;
   bool has(Workflow workflow) const;
   std::filesystem::path path_of(GraphKind kind) const;
   // kNotFound if the package has none.

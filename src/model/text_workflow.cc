@@ -61,6 +61,15 @@ Result<PhraseCache::Tensors> PhraseCache::get(std::string_view phrase,
   return tensors;
 }
 
+std::vector<float> box_coordinates(const std::optional<Exemplar>& exemplar, Size picture) {
+  if (!exemplar) return {0, 0, 0, 0};
+  const Box& box = exemplar->box;
+  const auto fraction = [](double value, int side) { return static_cast<float>(value / side); };
+  return {fraction((box.x0 + box.x1) / 2, picture.width),
+          fraction((box.y0 + box.y1) / 2, picture.height), fraction(box.x1 - box.x0, picture.width),
+          fraction(box.y1 - box.y0, picture.height)};
+}
+
 float sigmoid(float logit) { return 1.0F / (1.0F + std::exp(-logit)); }
 
 Box clamped_box(std::span<const float, 4> corners, double scale_x, double scale_y, Size picture) {

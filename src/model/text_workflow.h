@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -79,6 +80,12 @@ class PhraseCache {
 
 // Sigmoid of a logit in float32, as the reference computes scores.
 float sigmoid(float logit);
+
+// The prompt that stands for "what the example shows".
+inline constexpr std::string_view kExemplarPrompt = "visual";
+
+// Centre and size of an example box as fractions of the picture; zeros without one.
+std::vector<float> box_coordinates(const std::optional<Exemplar>& exemplar, Size picture);
 
 // From corners to a box inside the picture; corners may come as fractions of the picture (scale by
 // its size) or as pixels (scale 1, 1).

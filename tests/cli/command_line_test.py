@@ -6,7 +6,9 @@ import unittest
 
 from support import SOURCE, SQUARE, ProgramTest, picture
 
-COMMANDS = ("segment", "detect", "classes", "points", "inspect")
+COMMANDS = (
+    "segment", "detect", "classes", "points", "inspect", "convert", "verify", "quantize", "eval", "pull",
+)  # fmt: skip
 
 
 class HelpTest(ProgramTest):

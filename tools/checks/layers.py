@@ -22,12 +22,14 @@ LAYERS = {
     "mask": ((), ("simd",)),
     "graph": ((), ("onnx schema", "protobuf", "posix")),
     "runtime": ((), ("onnxruntime", "posix", "simd")),
-    "formats": ((), ("libvips", "libpng", "zlib", "nlohmann-json", "posix")),
+    "checksum": ((), ("glib",)),
+    "formats": ((), ("libvips", "glib", "libpng", "zlib", "nlohmann-json", "posix")),
+    "fetch": (("checksum",), ("libcurl", "nlohmann-json", "posix")),
     "rewrite": (("graph",), ()),
     "model": (("rewrite", "graph", "runtime", "image", "text", "mask"), ("nlohmann-json",)),
     "convert": (("graph",), ("onnx schema", "protobuf", "nlohmann-json", "posix")),
     "eval": (("model", "mask"), ("nlohmann-json",)),
-    "quantize": (("graph", "eval"), ("onnx schema", "protobuf", "nlohmann-json")),
+    "quantize": (("checksum", "graph", "eval", "model", "runtime"), ("onnx schema", "protobuf", "nlohmann-json")),
     "api": (("model", "formats"), ()),
 }
 
@@ -48,15 +50,24 @@ TERMINAL_HEADERS = {"iostream", "syncstream"}
 
 # apps/ and python/ call the library through include/sam3. Beyond that: these layers whole, and
 # these single headers.
-APPS_LAYERS = ("convert", "quantize", "eval", "formats")
-APPS_HEADERS = ("base/log.h", "base/options.h", "base/parallel.h", "base/utf8.h")
+APPS_LAYERS = ("convert", "quantize", "eval", "formats", "fetch", "checksum")
+APPS_HEADERS = (
+    "base/log.h",
+    "base/macros.h",
+    "base/options.h",
+    "base/parallel.h",
+    "base/staged_folder.h",
+    "base/utf8.h",
+)
 APPS_LIBRARIES = ("CLI11", "nlohmann-json", "cpp-httplib", "nanobind", "sqlite", "posix")
 
 LIBRARIES = {
     "onnxruntime": r"onnxruntime\w*\.h|core/(session|providers)/.*|\w+_provider_factory\.h",
-    "libvips": r"vips/.*|glib(-object)?\.h",
+    "libvips": r"vips/.*|glib-object\.h",
+    "glib": r"glib\.h",
     "libpng": r"png\w*\.h|libpng\w*/.*",
     "zlib": r"z(lib|conf)\.h",
+    "libcurl": r"curl/.*",
     "onnx schema": r"(onnx/)?onnx[\w-]*\.pb\.h",
     "protobuf": r"google/protobuf/.*",
     "utf8proc": r"utf8proc\.h",

@@ -11,7 +11,7 @@ from model import BOX_SIZE, COLOUR_CLASSES, MASK_SCALE, SHAPE_CLASSES, centre_co
 # Costs of matching and weights of the set loss.
 CLASS_WEIGHT, CORNER_WEIGHT, OVERLAP_WEIGHT = 2.0, 5.0, 2.0
 EARLY_LAYER_WEIGHT = 0.6  # of the decoder layers before the last
-ABSENT_WEIGHT = 0.5  # of the classification of prompts that name nothing
+ABSENT_WEIGHT = 1.0  # of the classification of prompts that name nothing
 LEAST_COVERAGE = 0.3  # a patch belongs to the object that covers at least this part of it
 EMPTY_PATCH_WEIGHT = 0.25
 BOX_HEAD_SCALE = 0.3  # unit of the dense box head
@@ -89,7 +89,7 @@ def instance_loss(logits, target, coverage, named):
     twins = (_joined(coverage * named[:, :, None, None]) - target).clamp(min=0)
     loss = mask_loss(logits, target)
     errors = cross_entropy(logits, target)
-    for part, weight in ((target, 0.5), (others, 0.5), (twins, 1.0)):
+    for part, weight in ((target, 0.5), (others, 0.5), (twins, 2.0)):
         loss = loss + weight * _part_mean(errors, part)
     return loss.mean()
 

@@ -28,7 +28,7 @@ PATTERNS = [
     ("size", "colour"),
     (),
 ]
-PATTERN_PROBABILITIES = [0.22, 0.13, 0.36, 0.09, 0.08, 0.03, 0.03, 0.06]
+PATTERN_PROBABILITIES = [0.21, 0.12, 0.33, 0.09, 0.08, 0.05, 0.03, 0.09]
 
 ABSENT_KINDS = ["swap", "random", "unknown", "colour+unknown", "unknown+shape"]
 ABSENT_PROBABILITIES = [0.52, 0.16, 0.18, 0.09, 0.05]

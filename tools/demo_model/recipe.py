@@ -127,9 +127,9 @@ POLISHED = JointPhase(
         size=336,
         images=6,
         prompts=2,
-        mask_images=2,
+        mask_images=4,
         click_images=6,
-        click_mask_images=2,
+        click_mask_images=3,
         click_prompts=8,
     ),
     steps=500,
@@ -137,7 +137,7 @@ POLISHED = JointPhase(
     warm_up=60,
     floor=0.02,
     trunk_scale=1.0,
-    average_decay=0.99,
+    average_decay=0.995,
     attributes=(0.6, 0.15),
 )
 PHASES = [TRUNK, SMALL, JOINT, REFINED, FINAL, POLISHED]

@@ -1,0 +1,364 @@
+// sam3 verify: is a package what it says, and as good as its reference.
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/macros.h"
+#include "base/parallel.h"
+#include "commands.h"
+#include "common.h"
+#include "picture_list.h"
+#include "quantize/gates.h"
+#include "quantize/sensitivity.h"
+#include "self_test.h"
+#include "verify_page.h"
+
+namespace sam3::cli {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace {
+
+// A folder for composed packages, gone with the object.
+class Scratch {
+ public:
+  static Result<Scratch> create() {
+    std::error_code code;
+    std::string pattern = (fs::temp_directory_path(code) / "sam3-verify-XXXXXX").string();
+    if (code || !mkdtemp(pattern.data()))
+      return Error{ErrorCode::kRuntime, "no temporary folder can be made", pattern, ""};
+    return Scratch(pattern);
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Scratch(Scratch&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
+  Scratch& operator=(Scratch&&) = delete;
+
+  // A new folder inside.
+  fs::path operator/(const std::string& name) const {
+    std::error_code ignored;
+    fs::create_directories(path_ / name, ignored);
+    return path_ / name;
+  }
+
+ private:
+  explicit Scratch(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+Error wrong(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message), "", ""};
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t comma = std::min(list.find(',', begin), list.size());
+    if (comma > begin) parts.push_back(list.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  return parts;
+}
+
+ModelOptions run_options(const VerifyOptions& given) {
+  RunOptions run;
+  run.device = given.device;
+  run.threads = given.threads;
+  return model_options(run);
+}
+
+// What is asked about a picture, by its file name; "" holds what is asked about all.
+using Questions = std::map<std::string, std::vector<std::string>>;
+
+Result<Questions> read_questions(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  Questions questions;
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{') {
+    SAM3_ASSIGN_OR_RETURN(const ClassList list, read_class_file(path));
+    questions[""] = list.names;
+    return questions;
+  }
+  const auto document = nlohmann::json::parse(text, nullptr, false);
+  if (!document.is_object())
+    return Error{ErrorCode::kBadData, "not JSON of the form {\"picture.jpg\": [phrases]}", path,
+                 ""};
+  for (const auto& [picture, phrases] : document.items()) {
+    std::vector<std::string>& list = questions[picture];
+    for (const auto& phrase : phrases) {
+      if (!phrase.is_string())
+        return Error{ErrorCode::kBadData, "a phrase of '" + picture + "' is " + phrase.dump(), path,
+                     ""};
+      list.push_back(phrase.get<std::string>());
+    }
+  }
+  return questions;
+}
+
+Result<std::vector<quantize::GateCase>> read_cases(const VerifyOptions& given) {
+  if (given.images.empty() || given.prompts.empty())
+    return wrong("a comparison needs --images and --prompts");
+  SAM3_ASSIGN_OR_RETURN(const Questions questions, read_questions(given.prompts));
+  SAM3_ASSIGN_OR_RETURN(const std::vector<fs::path> files, list_pictures(given.images));
+  std::vector<quantize::GateCase> cases;
+  for (const fs::path& file : files) {
+    auto found = questions.find(file.filename().string());
+    if (found == questions.end()) found = questions.find("");
+    if (found == questions.end()) continue;  // nothing is asked about it
+    SAM3_ASSIGN_OR_RETURN(const std::vector<std::string> prompts, checked_prompts(found->second));
+    SAM3_ASSIGN_OR_RETURN(LoadedPicture loaded, read_picture(file.string(), {}));
+    cases.push_back({file.filename().string(), std::move(loaded.picture), prompts});
+  }
+  if (cases.empty()) return wrong("no picture of --images has a phrase in " + given.prompts);
+  return cases;
+}
+
+// What the command found; a problem or a gate that failed makes it fail.
+struct Findings {
+  std::vector<std::string> problems;
+  std::vector<std::string> notes;
+  std::vector<quantize::GateResult> gates;
+  std::map<std::string, std::vector<quantize::NodeError>> layers;
+  std::vector<quantize::SearchResult> search;
+
+  bool passed() const {
+    return problems.empty() &&
+           std::all_of(gates.begin(), gates.end(), [](const auto& g) { return g.passed(); }) &&
+           std::all_of(search.begin(), search.end(), [](const auto& s) { return s.passed; });
+  }
+};
+
+Status check_package(const VerifyOptions& given, Findings& findings) {
+  SAM3_ASSIGN_OR_RETURN(const Model model, Model::open(given.model, run_options(given)));
+  SAM3_ASSIGN_OR_RETURN(const ModelInfo info, model.info());
+  findings.problems = info.problems;
+  std::error_code ignored;
+  if (fs::exists(fs::path(given.model) / "quantization.json", ignored)) {
+    const auto sums = checksum_problems(given.model);
+    findings.problems.insert(findings.problems.end(), sums.begin(), sums.end());
+  } else {
+    findings.notes.emplace_back("no quantization.json: checksums are not known");
+  }
+  if (!findings.problems.empty()) return {};
+  if (given.record) return record_self_test(model, given.model);
+  auto differences = self_test_problems(model, given.model);
+  if (!differences.ok() && differences.error().code == ErrorCode::kNotFound) {
+    findings.notes.emplace_back("no self_test.json: the self-test was not run");
+    return {};
+  }
+  if (!differences) return differences.error();
+  findings.problems = *std::move(differences);
+  return {};
+}
+
+std::string row(const std::vector<std::string>& cells) {
+  constexpr std::size_t kWidths[] = {24, 14, 8, 8, 26, 0};
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    line += cells[i];
+    if (i + 1 < cells.size() && cells[i].size() < kWidths[i])
+      line += std::string(kWidths[i] - cells[i].size(), ' ');
+  }
+  line.resize(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string gate_row(const quantize::GateResult& gate) {
+  std::string verdict = gate.passed() ? "passed" : "FAILED";
+  if (gate.metric == "mask IoU")
+    verdict += " (least " + four_digits(gate.least) + ", " + std::to_string(gate.good) + "/" +
+               std::to_string(gate.prompts) + " at 0.9 or more)";
+  else
+    verdict += " (" + std::to_string(gate.text.detections) + " detections, reference " +
+               std::to_string(gate.text.truths) + ", mask IoU " +
+               four_digits(gate.text.mean_mask_iou()) + ")";
+  return row({gate.graph, gate.metric, four_digits(gate.value), four_digits(1 - gate.limit),
+              gate.samples, verdict});
+}
+
+ordered_json to_json(const quantize::GateResult& gate);
+
+// Puts the results into the package's quantization.json.
+Status record_gates(const VerifyOptions& given, const std::vector<quantize::GateResult>& gates) {
+  const fs::path path = fs::path(given.model) / "quantization.json";
+  std::ifstream stream(path, std::ios::binary);
+  ordered_json document = ordered_json::parse(stream, nullptr, false);
+  if (!document.is_object())
+    return Error{ErrorCode::kBadData, "there is no record that gates can be added to",
+                 path.string(), ""};
+  document["gates"] = ordered_json::array();
+  for (const quantize::GateResult& gate : gates) document["gates"].push_back(to_json(gate));
+  std::ofstream file(path, std::ios::binary);
+  file << document.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+  file.close();
+  if (!file) return Error{ErrorCode::kRuntime, "cannot be written", path.string(), ""};
+  return {};
+}
+
+Status compare(const VerifyOptions& given, const std::vector<quantize::GateCase>& cases,
+               const Scratch& scratch, Findings& findings) {
+  quantize::GateOptions options;
+  options.limit = given.limit;
+  options.threshold = given.threshold;
+  options.graphs = split(given.graphs);
+  options.model = run_options(given);
+  if (!given.quiet && given.json)
+    options.progress = [](const quantize::GateResult& gate) { note("sam3: " + gate_row(gate)); };
+  SAM3_ASSIGN_OR_RETURN(findings.gates, quantize::run_gates(given.model, given.reference, cases,
+                                                            options, scratch / "gates"));
+  if (!given.page.empty()) SAM3_RETURN_IF_ERROR(write_gate_page(given.page, findings.gates, cases));
+  if (given.record) SAM3_RETURN_IF_ERROR(record_gates(given, findings.gates));
+  if (!given.layers) return {};
+  for (const quantize::GateResult& gate : findings.gates) {
+    if (gate.graph.find(' ') != std::string::npos) continue;  // several together
+    SAM3_ASSIGN_OR_RETURN(
+        findings.layers[gate.graph],
+        quantize::layer_errors({given.model, given.reference}, gate.graph, cases, options.model,
+                               scratch / ("layers-" + gate.graph)));
+  }
+  return {};
+}
+
+Status search(const VerifyOptions& given, const std::vector<quantize::GateCase>& cases,
+              const Scratch& scratch, Findings& findings) {
+  quantize::SearchOptions options;
+  const auto precision = quantize::parse_precision(given.precision);
+  if (!precision)
+    return wrong("--precision: '" + given.precision + "' is not one of " +
+                 quantize::precision_names());
+  ThreadPool pool(given.threads > 0 ? static_cast<int>(given.threads) : available_processors());
+  options.quantization.precision = *precision;
+  options.quantization.ops = split(given.ops);
+  options.quantization.parallel = pool.runner();
+  options.gates.limit = given.limit;
+  options.gates.threshold = given.threshold;
+  options.gates.model = run_options(given);
+  if (!given.quiet) options.progress = [](const std::string& text) { note("sam3: " + text); };
+  SAM3_RETURN_IF_ERROR(quantize::check(options.quantization));
+  SAM3_ASSIGN_OR_RETURN(quantize::SearchResult result,
+                        quantize::search_exclusions(given.reference, given.search, cases, options,
+                                                    scratch / "search"));
+  findings.search.push_back(std::move(result));
+  return {};
+}
+
+ordered_json to_json(const std::vector<quantize::NodeError>& errors) {
+  ordered_json list = ordered_json::array();
+  for (const quantize::NodeError& one : errors)
+    list.push_back({{"node", one.node}, {"op_type", one.op_type}, {"error", one.error}});
+  return list;
+}
+
+ordered_json to_json(const quantize::GateResult& gate) {
+  ordered_json entry{{"graph", gate.graph}, {"metric", gate.metric},   {"value", gate.value},
+                     {"limit", gate.limit}, {"samples", gate.samples}, {"passed", gate.passed()}};
+  if (gate.metric == "mask IoU") {
+    entry["least"] = gate.least;
+    entry["at_least_0.9"] = gate.good;
+    entry["prompts"] = gate.prompts;
+  } else {
+    entry["detections"] = gate.text.detections;
+    entry["reference_detections"] = gate.text.truths;
+    entry["matches"] = gate.text.matches;
+    entry["mask_iou"] = gate.text.mean_mask_iou();
+  }
+  return entry;
+}
+
+ordered_json to_json(const VerifyOptions& given, const Findings& findings) {
+  ordered_json document{{"model", given.model}, {"passed", findings.passed()}};
+  document["problems"] = findings.problems;
+  document["notes"] = findings.notes;
+  if (!given.reference.empty()) {
+    document["reference"] = given.reference;
+    document["gates"] = ordered_json::array();
+    for (const auto& gate : findings.gates) document["gates"].push_back(to_json(gate));
+  }
+  for (const auto& [graph, errors] : findings.layers) document["layers"][graph] = to_json(errors);
+  for (const auto& found : findings.search)
+    document["search"] = {{"graph", found.graph},
+                          {"passed", found.passed},
+                          {"value", found.value},
+                          {"exclude", found.exclude},
+                          {"nodes", to_json(found.nodes)}};
+  return document;
+}
+
+std::string errors_text(const std::vector<quantize::NodeError>& errors, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < errors.size() && i < most; ++i)
+    text += "  " + four_digits(errors[i].error) + "  " + errors[i].node + "\n";
+  if (errors.size() > most) text += "  and " + std::to_string(errors.size() - most) + " more\n";
+  return text;
+}
+
+std::string search_text(const quantize::SearchResult& found) {
+  constexpr std::size_t kShown = 20;
+  std::string text = "\nrelative error of " + found.graph + " with one node quantized\n" +
+                     errors_text(found.nodes, kShown);
+  if (!found.passed)
+    return text + "the gate fails whatever is left out: " + four_digits(found.value) + "\n";
+  text += "the gate passes (" + four_digits(found.value) + ") with " +
+          std::to_string(found.exclude.size()) + " nodes left as they are\n";
+  if (found.exclude.empty()) return text;
+  text += "  sam3 quantize IN OUT --graphs " + found.graph + " --exclude";
+  for (const std::string& node : found.exclude) text += " '" + node + "'";
+  return text + "\n";
+}
+
+std::string to_text(const VerifyOptions& given, const Findings& findings) {
+  std::string text;
+  for (const std::string& problem : findings.problems) text += "problem: " + problem + "\n";
+  for (const std::string& one : findings.notes) text += "note: " + one + "\n";
+  if (!findings.gates.empty()) {
+    text += row({"graph", "metric", "value", "wanted", "samples", ""});
+    for (const auto& gate : findings.gates) text += gate_row(gate);
+  }
+  for (const auto& [graph, errors] : findings.layers)
+    text += "\nrelative error behind the layers of " + graph + "\n" +
+            errors_text(errors, errors.size());
+  for (const auto& found : findings.search) text += search_text(found);
+  if (given.record && findings.problems.empty())
+    text += findings.gates.empty() ? "wrote self_test.json\n"
+                                   : "wrote self_test.json, and the gates to quantization.json\n";
+  return text + (findings.passed() ? "passed\n" : "FAILED\n");
+}
+
+Status run(const VerifyOptions& given, Findings& findings) {
+  if (given.reference.empty() && (given.layers || !given.search.empty() || !given.page.empty()))
+    return wrong("--layers, --search and --page need --reference");
+  std::vector<quantize::GateCase> cases;
+  if (!given.reference.empty()) {
+    SAM3_ASSIGN_OR_RETURN(cases, read_cases(given));
+  }
+  SAM3_RETURN_IF_ERROR(check_package(given, findings));
+  if (given.reference.empty() || !findings.problems.empty()) return {};
+  SAM3_ASSIGN_OR_RETURN(const Scratch scratch, Scratch::create());
+  if (!given.search.empty()) return search(given, cases, scratch, findings);
+  return compare(given, cases, scratch, findings);
+}
+
+}  // namespace
+
+int run_verify(const VerifyOptions& options) {
+  RunOptions log;
+  log.quiet = options.quiet;
+  set_up_log(log);
+  Findings findings;
+  if (const Status status = run(options, findings); !status) return fail(status.error());
+  const int printed = print(
+      options.json
+          ? to_json(options, findings).dump(1, ' ', false, ordered_json::error_handler_t::replace) +
+                "\n"
+          : to_text(options, findings));
+  return findings.passed() ? printed : kFailed;
+}
+
+}  // namespace sam3::cli

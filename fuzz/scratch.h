@@ -1,0 +1,58 @@
+// What the fuzzers share: the input as text, and files for parsers that read files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sam3::fuzz {
+
+inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+// What stands before and after the first zero byte.
+inline std::pair<std::string_view, std::string_view> halves(std::string_view text) {
+  const std::size_t zero = text.find('\0');
+  if (zero == std::string_view::npos) return {text, {}};
+  return {text.substr(0, zero), text.substr(zero + 1)};
+}
+
+// Ends the program, as a finding, unless `holds`.
+inline void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// A folder that goes when the program ends.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sam3-fuzz-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
+    folder_ = pattern;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+  std::filesystem::path write(const std::string& name, std::string_view content) const {
+    std::ofstream file(path(name), std::ios::binary | std::ios::trunc);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    return path(name);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace sam3::fuzz

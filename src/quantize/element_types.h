@@ -1,0 +1,16 @@
+// Element types of the values of a graph.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "graph/editable_model.h"
+
+namespace sam3::quantize {
+
+// By name: what the graph declares, else what follows from the operators. Values whose type cannot
+// be told are not in it.
+using ElementTypes = std::map<std::string, graph::ElementType, std::less<>>;
+ElementTypes infer_types(const graph::EditableModel& model);
+
+}  // namespace sam3::quantize

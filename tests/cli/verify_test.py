@@ -1,0 +1,103 @@
+"""sam3 verify: self-test, gates against a reference, search."""
+
+import json
+import os
+import shutil
+import unittest
+
+from support import MODEL, SOURCE, ProgramTest
+
+TINY = os.path.join(SOURCE, "tests", "data", "tiny")
+CHECKPOINT = os.path.join(TINY, "checkpoint")
+PICTURE = os.path.join(TINY, "io", "picture.png")
+
+
+class VerifyTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.prompts = self.write("prompts.txt", "dog\nplastic bottle\n")
+
+    def run_program(self, *arguments):
+        return self.sam3(*arguments, code=None)
+
+    def converted(self, precision):
+        out = self.path(precision)
+        done = self.run_program("convert", CHECKPOINT, "-o", out, "--precision", precision)
+        self.assertEqual(done.code, 0, done.err)
+        return out
+
+    def compare(self, candidate, *more):
+        return self.run_program(
+            "verify", candidate, "--reference", self.reference, "--images", PICTURE,
+            "--prompts", self.prompts, "--json", "--quiet", *more,
+        )  # fmt: skip
+
+    def test_the_demo_model_is_as_recorded(self):
+        done = self.run_program("verify", MODEL)
+        self.assertEqual(done.code, 0, done.text)
+        self.assertNotIn("note:", done.text)
+
+    def test_a_self_test_notices_other_weights(self):
+        package = self.converted("int8")
+        self.assertEqual(self.run_program("verify", package, "--record").code, 0)
+        self.assertEqual(self.run_program("verify", package).code, 0)
+        other = self.path("other")
+        config = os.path.join(CHECKPOINT, "config.json")
+        self.run_program("convert", config, "--random-init", "1", "-o", other)
+        shutil.copy(os.path.join(package, "self_test.json"), other)
+        done = self.run_program("verify", other)
+        self.assertEqual(done.code, 1)
+        self.assertIn("self-test:", done.text)
+        with open(os.path.join(other, "self_test.json"), "w", encoding="utf-8") as file:
+            file.write("{}")
+        self.assertIn("damaged", self.run_program("verify", other).err)
+
+    def test_gates_as_json_and_page(self):
+        self.reference = self.converted("fp32")
+        page = self.path("page")
+        done = self.compare(self.converted("int8"), "--limit", "0.9", "--page", page, "--layers")
+        self.assertEqual(done.code, 0, done.text)
+        document = json.loads(done.text)
+        self.assertEqual(len(document["gates"]), 7)
+        self.assertTrue(all(gate["passed"] for gate in document["gates"]))
+        self.assertIn("/backbone/layers.0/attention/q_proj/MatMul",
+                      [one["node"] for one in document["layers"]["vision_encoder"]])  # fmt: skip
+        with open(os.path.join(page, "index.html"), encoding="utf-8") as file:
+            self.assertIn("detection F1", file.read())
+
+    def test_a_failed_gate_fails_the_command(self):
+        self.reference = self.converted("fp32")
+        other = self.path("other")
+        config = os.path.join(CHECKPOINT, "config.json")
+        self.run_program("convert", config, "--random-init", "1", "--precision", "fp32", "-o", other)
+        done = self.compare(other, "--graphs", "detector")
+        self.assertEqual(done.code, 1)
+        self.assertFalse(json.loads(done.text)["passed"])
+
+    def test_search_names_nodes_to_leave_out(self):
+        self.reference = self.converted("fp32")
+        done = self.compare(self.reference, "--search", "text_encoder", "--limit", "0.01")
+        self.assertEqual(done.code, 0, done.err)
+        found = json.loads(done.text)["search"]
+        self.assertTrue(found["passed"])
+        self.assertGreaterEqual(found["value"], 0.99)
+        out = self.path("quantized")
+        exclude = ["--exclude", *found["exclude"]] if found["exclude"] else []
+        made = self.run_program("quantize", self.reference, "-o", out, "--graphs", "text_encoder", *exclude)
+        self.assertEqual(made.code, 0, made.err)
+        done = self.compare(out, "--graphs", "text_encoder", "--limit", "0.01")
+        self.assertEqual(done.code, 0, done.text)
+
+    def test_wrong_usage(self):
+        for arguments, word in (
+            (("--layers",), "--reference"),
+            (("--reference", MODEL), "--images"),
+            (("--reference", MODEL, "--images", PICTURE, "--prompts", self.path("none")), "none"),
+        ):
+            done = self.run_program("verify", MODEL, *arguments)
+            self.assertIn(done.code, (1, 2))
+            self.assertIn(word, done.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
