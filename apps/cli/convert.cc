@@ -1,6 +1,7 @@
 // sam3 convert: checkpoint in, model package out.
 #include "convert/convert.h"
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -150,8 +151,8 @@ Status convert_all(const ConvertOptions& given, Job& job, const fs::path& folder
   return quantize::write_record(folder, source, job.done, job.quantization);
 }
 
-// What was written fits the contract of its family.
-Status check_package(const fs::path& folder) {
+// What was written fits the contract of its family, and its tokenizer works.
+Status check_package(const fs::path& folder, std::int64_t vocabulary) {
   ModelOptions options;
   options.device = "cpu";
   const auto model = Model::open(folder, options);
@@ -160,7 +161,16 @@ Status check_package(const fs::path& folder) {
     return model.error().code == ErrorCode::kUnavailable ? Status() : model.error();
   }
   SAM3_ASSIGN_OR_RETURN(const ModelInfo info, model->info());
-  if (info.problems.empty()) return {};
+  if (info.problems.empty()) {
+    // Text that ends up beyond the token table would only fail when somebody asks.
+    SAM3_ASSIGN_OR_RETURN(const Tokens tokens, model->tokenize("a red square"));
+    const auto largest = *std::max_element(tokens.ids.begin(), tokens.ids.end());
+    if (largest < vocabulary) return {};
+    return Error{ErrorCode::kBadData,
+                 "the tokenizer gives the id " + std::to_string(largest) +
+                     ", but the checkpoint knows " + std::to_string(vocabulary) + " tokens",
+                 "", ""};
+  }
   return Error{ErrorCode::kRuntime, "the package does not fit its contract: " + info.problems[0],
                "", ""};
 }
@@ -181,7 +191,7 @@ Status run(const ConvertOptions& given) {
                                                   : out.filename().string();
   SAM3_ASSIGN_OR_RETURN(StagedFolder folder, StagedFolder::create(out));
   SAM3_RETURN_IF_ERROR(convert_all(given, job, folder.path()));
-  SAM3_RETURN_IF_ERROR(check_package(folder.path()));
+  SAM3_RETURN_IF_ERROR(check_package(folder.path(), job.config.text.vocabulary));
   return folder.commit();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/macros.h"
 #include "checksum/sha256.h"
+#include "formats/write_json.h"
 #include "made_up_picture.h"
 
 namespace sam3::cli {
@@ -144,11 +145,7 @@ Status list_in_record(const fs::path& folder, const fs::path& file) {
   if (!record.is_object() || (record.contains("files") && !record["files"].is_object())) return {};
   SAM3_ASSIGN_OR_RETURN(const std::string sum, sha256_of_file(file));
   record["files"][file.filename().string()] = {{"bytes", fs::file_size(file)}, {"sha256", sum}};
-  std::ofstream written(path, std::ios::binary);
-  written << record.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
-  written.close();
-  if (!written) return Error{ErrorCode::kRuntime, "cannot be written", path.string(), ""};
-  return {};
+  return formats::write_json(path, record);
 }
 
 }  // namespace
@@ -163,7 +160,8 @@ std::vector<std::string> checksum_problems(const fs::path& folder) {
   for (const auto& [graph, entry] : record["graphs"].items()) {
     if (!entry.is_object() || !entry.contains("files") || !entry["files"].is_object()) continue;
     // A package may hold the graphs of one workflow only.
-    if (fs::exists(folder / graph)) check_files(folder / graph, entry["files"], problems);
+    std::error_code ignored;
+    if (fs::exists(folder / graph, ignored)) check_files(folder / graph, entry["files"], problems);
   }
   // Graphs that lie in the package itself, tokenizer and description.
   if (record.contains("files") && record["files"].is_object())
@@ -178,10 +176,7 @@ Status record_self_test(const Model& model, const fs::path& folder) {
                               {"version", version()},
                               {"answers", answers}};
   const fs::path path = folder / "self_test.json";
-  std::ofstream stream(path, std::ios::binary);
-  stream << document.dump(1) << "\n";
-  stream.close();
-  if (!stream) return Error{ErrorCode::kRuntime, "cannot be written", path.string(), ""};
+  SAM3_RETURN_IF_ERROR(formats::write_json(path, document));
   return list_in_record(folder, path);
 }
 
@@ -190,6 +185,9 @@ Result<std::vector<std::string>> self_test_problems(const Model& model, const fs
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return Error{ErrorCode::kNotFound, "no recorded answers", path.string(), ""};
   const json document = json::parse(stream, nullptr, false);
+  if (!document.is_object() || !document.contains("answers") || !document["answers"].is_object() ||
+      document["answers"].empty())
+    return Error{ErrorCode::kBadData, "damaged: it holds no answers", path.string(), ""};
   SAM3_ASSIGN_OR_RETURN(const ordered_json now, ask(model));
   try {
     Comparison comparison(made_up_picture().size());

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "commands.h"
 #include "common.h"
+#include "formats/write_json.h"
 #include "picture_list.h"
 #include "quantize/gates.h"
 #include "quantize/sensitivity.h"
@@ -81,47 +82,33 @@ Result<Questions> read_questions(const std::string& path) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   Questions questions;
   const auto first = text.find_first_not_of(" \t\r\n");
+  const auto bad = [&](const std::string& what) {
+    return Error{ErrorCode::kBadData, what, path, ""};
+  };
+  const std::string form = "{\"picture.jpg\": [phrases]}";
+  if (first != std::string::npos && text[first] == '[')
+    return bad("a JSON list; wanted is " + form + ", or a phrase a line");
   if (first == std::string::npos || text[first] != '{') {
     SAM3_ASSIGN_OR_RETURN(const ClassList list, read_class_file(path));
     questions[""] = list.names;
     return questions;
   }
   const auto document = nlohmann::json::parse(text, nullptr, false);
-  if (!document.is_object())
-    return Error{ErrorCode::kBadData, "not JSON of the form {\"picture.jpg\": [phrases]}", path,
-                 ""};
+  if (!document.is_object()) return bad("not JSON of the form " + form);
   for (const auto& [picture, phrases] : document.items()) {
+    if (!phrases.is_array()) return bad("what is asked about '" + picture + "' is no list");
     std::vector<std::string>& list = questions[picture];
     for (const auto& phrase : phrases) {
-      if (!phrase.is_string())
-        return Error{ErrorCode::kBadData, "a phrase of '" + picture + "' is " + phrase.dump(), path,
-                     ""};
+      if (!phrase.is_string()) return bad("a phrase of '" + picture + "' is no text");
       list.push_back(phrase.get<std::string>());
     }
   }
   return questions;
 }
 
-Result<std::vector<quantize::GateCase>> read_cases(const VerifyOptions& given) {
-  if (given.images.empty() || given.prompts.empty())
-    return wrong("a comparison needs --images and --prompts");
-  SAM3_ASSIGN_OR_RETURN(const Questions questions, read_questions(given.prompts));
-  SAM3_ASSIGN_OR_RETURN(const std::vector<fs::path> files, list_pictures(given.images));
-  std::vector<quantize::GateCase> cases;
-  for (const fs::path& file : files) {
-    auto found = questions.find(file.filename().string());
-    if (found == questions.end()) found = questions.find("");
-    if (found == questions.end()) continue;  // nothing is asked about it
-    SAM3_ASSIGN_OR_RETURN(const std::vector<std::string> prompts, checked_prompts(found->second));
-    SAM3_ASSIGN_OR_RETURN(LoadedPicture loaded, read_picture(file.string(), {}));
-    cases.push_back({file.filename().string(), std::move(loaded.picture), prompts});
-  }
-  if (cases.empty()) return wrong("no picture of --images has a phrase in " + given.prompts);
-  return cases;
-}
-
 // What the command found; a problem or a gate that failed makes it fail.
 struct Findings {
+  bool sound = false;  // the package itself, as far as it says what it should be
   std::vector<std::string> problems;
   std::vector<std::string> notes;
   std::vector<quantize::GateResult> gates;
@@ -135,18 +122,41 @@ struct Findings {
   }
 };
 
+Result<std::vector<quantize::GateCase>> read_cases(const VerifyOptions& given, Findings& findings) {
+  if (given.images.empty() || given.prompts.empty())
+    return wrong("a comparison needs --images and --prompts");
+  SAM3_ASSIGN_OR_RETURN(const Questions questions, read_questions(given.prompts));
+  SAM3_ASSIGN_OR_RETURN(const std::vector<fs::path> files, list_pictures(given.images));
+  std::vector<quantize::GateCase> cases;
+  for (const fs::path& file : files) {
+    auto found = questions.find(file.filename().string());
+    if (found == questions.end()) found = questions.find("");
+    if (found == questions.end()) continue;  // nothing is asked about it
+    SAM3_ASSIGN_OR_RETURN(const std::vector<std::string> prompts, checked_prompts(found->second));
+    auto loaded = read_picture(file.string(), {});
+    if (loaded.ok())
+      cases.push_back({file.filename().string(), std::move(loaded->picture), prompts});
+    else
+      findings.problems.push_back(loaded.error().to_string());
+  }
+  if (cases.empty()) return wrong("no picture of --images has a phrase in " + given.prompts);
+  return cases;
+}
+
 Status check_package(const VerifyOptions& given, Findings& findings) {
   SAM3_ASSIGN_OR_RETURN(const Model model, Model::open(given.model, run_options(given)));
   SAM3_ASSIGN_OR_RETURN(const ModelInfo info, model.info());
-  findings.problems = info.problems;
+  std::vector<std::string> problems = info.problems;
   std::error_code ignored;
   if (fs::exists(fs::path(given.model) / "quantization.json", ignored)) {
     const auto sums = checksum_problems(given.model);
-    findings.problems.insert(findings.problems.end(), sums.begin(), sums.end());
+    problems.insert(problems.end(), sums.begin(), sums.end());
   } else {
     findings.notes.emplace_back("no quantization.json: checksums are not known");
   }
-  if (!findings.problems.empty()) return {};
+  findings.problems.insert(findings.problems.end(), problems.begin(), problems.end());
+  findings.sound = problems.empty();
+  if (!findings.sound) return {};
   if (given.record) return record_self_test(model, given.model);
   auto differences = self_test_problems(model, given.model);
   if (!differences.ok() && differences.error().code == ErrorCode::kNotFound) {
@@ -154,7 +164,8 @@ Status check_package(const VerifyOptions& given, Findings& findings) {
     return {};
   }
   if (!differences) return differences.error();
-  findings.problems = *std::move(differences);
+  findings.problems.insert(findings.problems.end(), differences->begin(), differences->end());
+  findings.sound = differences->empty();
   return {};
 }
 
@@ -195,11 +206,7 @@ Status record_gates(const VerifyOptions& given, const std::vector<quantize::Gate
                  path.string(), ""};
   document["gates"] = ordered_json::array();
   for (const quantize::GateResult& gate : gates) document["gates"].push_back(to_json(gate));
-  std::ofstream file(path, std::ios::binary);
-  file << document.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
-  file.close();
-  if (!file) return Error{ErrorCode::kRuntime, "cannot be written", path.string(), ""};
-  return {};
+  return formats::write_json(path, document);
 }
 
 Status compare(const VerifyOptions& given, const std::vector<quantize::GateCase>& cases,
@@ -299,7 +306,7 @@ std::string errors_text(const std::vector<quantize::NodeError>& errors, std::siz
   return text;
 }
 
-std::string search_text(const quantize::SearchResult& found) {
+std::string search_text(const VerifyOptions& given, const quantize::SearchResult& found) {
   constexpr std::size_t kShown = 20;
   std::string text = "\nrelative error of " + found.graph + " with one node quantized\n" +
                      errors_text(found.nodes, kShown);
@@ -308,7 +315,9 @@ std::string search_text(const quantize::SearchResult& found) {
   text += "the gate passes (" + four_digits(found.value) + ") with " +
           std::to_string(found.exclude.size()) + " nodes left as they are\n";
   if (found.exclude.empty()) return text;
-  text += "  sam3 quantize IN OUT --graphs " + found.graph + " --exclude";
+  text += "  sam3 quantize IN OUT --precision " + given.precision +
+          (given.ops.empty() ? "" : " --ops " + given.ops) + " --graphs " + found.graph +
+          " --exclude";
   for (const std::string& node : found.exclude) text += " '" + node + "'";
   return text + "\n";
 }
@@ -324,7 +333,7 @@ std::string to_text(const VerifyOptions& given, const Findings& findings) {
   for (const auto& [graph, errors] : findings.layers)
     text += "\nrelative error behind the layers of " + graph + "\n" +
             errors_text(errors, errors.size());
-  for (const auto& found : findings.search) text += search_text(found);
+  for (const auto& found : findings.search) text += search_text(given, found);
   if (given.record && findings.problems.empty())
     text += findings.gates.empty() ? "wrote self_test.json\n"
                                    : "wrote self_test.json, and the gates to quantization.json\n";
@@ -334,12 +343,18 @@ std::string to_text(const VerifyOptions& given, const Findings& findings) {
 Status run(const VerifyOptions& given, Findings& findings) {
   if (given.reference.empty() && (given.layers || !given.search.empty() || !given.page.empty()))
     return wrong("--layers, --search and --page need --reference");
+  if (!given.search.empty() && (given.layers || !given.page.empty() || given.record))
+    return wrong("--search goes without --layers, --page and --record");
+  std::error_code ignored;
+  if (!given.page.empty() && fs::exists(given.page, ignored) && !fs::is_empty(given.page, ignored))
+    return wrong("--page " + given.page + ": it is there already; name a new folder");
+  if (!given.page.empty()) SAM3_RETURN_IF_ERROR(make_folder(given.page));
   std::vector<quantize::GateCase> cases;
   if (!given.reference.empty()) {
-    SAM3_ASSIGN_OR_RETURN(cases, read_cases(given));
+    SAM3_ASSIGN_OR_RETURN(cases, read_cases(given, findings));
   }
   SAM3_RETURN_IF_ERROR(check_package(given, findings));
-  if (given.reference.empty() || !findings.problems.empty()) return {};
+  if (given.reference.empty() || !findings.sound) return {};
   SAM3_ASSIGN_OR_RETURN(const Scratch scratch, Scratch::create());
   if (!given.search.empty()) return search(given, cases, scratch, findings);
   return compare(given, cases, scratch, findings);

@@ -10,8 +10,9 @@ namespace sam3 {
 
 class StagedFolder {
  public:
-  // Makes `target`.partial, anew if a stopped run left one behind. kInvalidArgument if `target` is
-  // there already and is not an empty folder.
+  // Makes `target`.partial, anew if a stopped run left one behind; it knows its own by a file in
+  // them. kInvalidArgument if `target` is there already and is not an empty folder, or a folder
+  // that cannot be replaced, and if something else is called `target`.partial.
   static Result<StagedFolder> create(const std::filesystem::path& target);
   ~StagedFolder();  // removes what was not committed
   StagedFolder(StagedFolder&& other) noexcept;

@@ -16,6 +16,7 @@ using graph::ElementType;
 constexpr int kOpset = 18;
 constexpr int kIrVersion = 8;  // of the first ONNX release with that opset
 constexpr std::size_t kShownFailures = 8;
+constexpr std::size_t kKeptFailures = 1000;
 
 void set_attribute(onnx::NodeProto& node, const std::string& name, const Attribute& attribute) {
   onnx::AttributeProto& proto = *node.add_attribute();
@@ -169,7 +170,7 @@ Value Builder::floats(const std::vector<std::int64_t>& dims, const std::vector<f
 graph::Weight Builder::find(const std::string& key, const std::vector<std::int64_t>& dims) {
   auto found = source_.find(key, dims);
   if (found.ok()) return *std::move(found);
-  failures_.push_back(found.error());
+  if (failures_.size() < kKeptFailures) failures_.push_back(found.error());
   return {ElementType::kFloat, dims, [](std::span<std::byte>) -> Status { return {}; }};
 }
 

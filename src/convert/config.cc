@@ -13,7 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMostSize = 1 << 24;  // of any single size; keeps products within 64 bits
+constexpr double kMostSize = 1 << 20;  // of any single size; keeps products within 64 bits
+constexpr Size kMostPatches = 512;
+constexpr Size kMostLayers = 256;
+constexpr Size kMostElements = Size{1} << 30;
 
 // Reads values and collects what is wrong. A key that is not there keeps its value: configurations
 // are often written without what equals the default.
@@ -23,9 +26,11 @@ class Reader {
     const json* found = find(object, key);
     if (!found) return;
     // "image_size": 1008 or [1008, 1008]
-    if (found->is_array() && found->size() == 2 && (*found)[0] == (*found)[1]) found = &(*found)[0];
+    if (found->is_array() && found->size() == 2 && (*found)[0].is_number_integer() &&
+        (*found)[0] == (*found)[1])
+      found = &(*found)[0];
     if (!found->is_number_integer() || found->get<double>() < 1 || found->get<double>() > kMostSize)
-      problem(where, key, *found, "a whole number from 1 to 16777216");
+      problem(where, key, *found, "a whole number from 1 to 1048576");
     else
       value = found->get<Size>();
   }
@@ -200,7 +205,25 @@ void check_together(Reader& in, const Config& config) {
   if (config.width % config.mask_heads != 0)
     in.add("mask_decoder_config.num_attention_heads is " + std::to_string(config.mask_heads) +
            ", which does not divide " + std::to_string(config.width));
-  if (vision.grid() > 4096) in.add("more than 4096 patches a side");
+  if (vision.grid() > kMostPatches || vision.window > kMostPatches ||
+      vision.pretrain_grid > kMostPatches)
+    in.add("image, window or pretraining picture have more than " + std::to_string(kMostPatches) +
+           " patches a side");
+  for (const Size layers :
+       {vision.layers, config.text.layers, config.geometry.layers, config.encoder.layers,
+        config.decoder.layers, config.point.layers, config.point.iou_layers, config.point.masks})
+    if (layers > kMostLayers)
+      in.add(std::to_string(layers) + " layers or masks are more than " +
+             std::to_string(kMostLayers));
+  for (const auto& [rows, columns] : {std::pair{config.text.vocabulary, config.text.width},
+                                      {vision.width, vision.inner},
+                                      {config.text.width, config.text.inner},
+                                      {config.width, config.decoder.inner},
+                                      {config.width * config.roi * config.roi, config.width},
+                                      {config.queries, config.width}})
+    if (rows * columns > kMostElements)
+      in.add("a weight of " + std::to_string(rows) + " x " + std::to_string(columns) +
+             " values is too large");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ Status write_description(const Config& config, Family family, const Description&
   json["provenance"] = description.provenance;
   const fs::path path = folder / "model.json";
   std::ofstream file(path);
-  file << json.dump(2) << "\n";
+  file << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
   file.close();
   if (!file) return Error{ErrorCode::kRuntime, "cannot be written", path.string(), ""};
   return {};

@@ -305,7 +305,7 @@ struct WeightFile::State {
 };
 
 Result<WeightFile> WeightFile::open(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return Error{errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kBadData,
                  std::string("cannot be opened: ") + std::strerror(errno), path.string(), ""};

@@ -63,6 +63,8 @@ std::string ValueInfo::describe() const {
 }
 
 bool is_lfs_pointer(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;  // to open a pipe would wait for a writer
   static constexpr char kStart[] = "version https://git-lfs.github.com/spec/";
   char start[sizeof kStart - 1];
   std::ifstream file(path, std::ios::binary);

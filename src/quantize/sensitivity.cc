@@ -162,9 +162,8 @@ class Search {
     const fs::path candidate = scratch_ / ("without-" + std::to_string(count));
     SAM3_ASSIGN_OR_RETURN(const bool quantized,
                           write_variant({}, result_.exclude, candidate / result_.graph));
-    if (!quantized) {
-      result_.passed = true;
-      result_.value = 1;
+    if (!quantized) {  // where nothing is quantized, nothing has passed
+      result_.passed = false;
       return {};
     }
     GateOptions gates = options_.gates;

@@ -124,6 +124,26 @@ class ConvertTest(ProgramTest):
         self.assertIn("there already", done.err)
         self.assertEqual(os.listdir(self.out), ["mine.txt"])
 
+    def test_a_checkpoint_with_the_name_of_unfinished_work_stays(self):
+        source = self.path("out.partial")
+        shutil.copytree(CHECKPOINT, source)
+        before = sorted(os.listdir(source))
+        done = self.convert(source)
+        self.assertEqual(done.code, 2, done.err)
+        self.assertEqual(sorted(os.listdir(source)), before)
+
+    def test_a_tokenizer_that_does_not_fit(self):
+        self.write("tokenizer/tokenizer.json", "{}")
+        done = self.convert(CHECKPOINT, "--tokenizer", self.path("tokenizer"))
+        self.assertEqual(done.code, 1, done.err)
+        self.assertFalse(os.path.exists(self.out))
+        config = load(os.path.join(CHECKPOINT, "config.json"))
+        config["detector_config"]["text_config"]["vocab_size"] = 1000
+        small = self.write("small.json", json.dumps(config))
+        done = self.convert(small, "--random-init", "1")
+        self.assertEqual(done.code, 1, done.err)
+        self.assertIn("1000 tokens", done.err)
+
     def test_bad_checkpoints_leave_nothing_behind(self):
         bad = os.path.join(self.folder, "bad")
         os.mkdir(bad)

@@ -88,6 +88,35 @@ class VerifyTest(ProgramTest):
         done = self.compare(out, "--graphs", "text_encoder", "--limit", "0.01")
         self.assertEqual(done.code, 0, done.text)
 
+    def test_bad_questions_and_pictures(self):
+        self.reference = MODEL
+        for content, word in (
+            ('["cat"]', "list"),
+            ('{"picture.png": "cat"}', "no list"),
+            ('{"picture.png": [1]}', "no text"),
+            ('{"picture.png": [' + "[" * 100000 + "]" * 100000 + "]}", "no text"),
+            ("{", "JSON"),
+        ):
+            self.write("prompts.txt", content)
+            done = self.compare(MODEL)
+            self.assertEqual(done.code, 1, done.err)
+            self.assertIn(word, done.err)
+        self.write("prompts.txt", "square")
+        self.write("bad.png", "no picture")
+        done = self.run_program(
+            "verify", MODEL, "--reference", MODEL, "--images", PICTURE, self.path("bad.png"),
+            "--prompts", self.prompts, "--graphs", "text_encoder", "--quiet",
+        )  # fmt: skip
+        self.assertEqual(done.code, 1)
+        self.assertIn("bad.png", done.text)
+        self.assertIn("text_encoder", done.text)
+
+    def test_a_page_does_not_overwrite(self):
+        self.reference = MODEL
+        self.write("page/index.html", "mine")
+        self.assertEqual(self.compare(MODEL, "--page", self.path("page")).code, 2)
+        self.assertEqual(self.read("page", "index.html"), b"mine")
+
     def test_wrong_usage(self):
         for arguments, word in (
             (("--layers",), "--reference"),

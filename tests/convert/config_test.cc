@@ -78,6 +78,17 @@ TEST(Config, BadValuesAreNamed) {
               HasSubstr("hidden_size is 128, but the neck makes 256"));
 }
 
+TEST(Config, SizesThatNoMachineHas) {
+  EXPECT_THAT(problem(backbone(R"("window_size":1000000)")), HasSubstr("patches a side"));
+  EXPECT_THAT(problem(backbone(R"("num_hidden_layers":5000)")), HasSubstr("5000 layers"));
+  EXPECT_THAT(problem(R"({"detector_config":{"vision_config":{},"text_config":)"
+                      R"({"vocab_size":1000000,"hidden_size":1000000}}})"),
+              HasSubstr("1000000 x 1000000"));
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  EXPECT_THAT(problem(backbone("\"image_size\":[" + deep + "," + deep + "]")),
+              HasSubstr("image_size is"));
+}
+
 TEST(Config, AllProblemsAtOnce) {
   const std::string text = problem(backbone(R"("image_size":1000,"hidden_act":"swish")"));
   EXPECT_THAT(text, HasSubstr("swish"));
