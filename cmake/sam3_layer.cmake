@@ -6,6 +6,10 @@ function(sam3_layer name)
   target_include_directories(sam3_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(sam3_${name} PUBLIC ${ARG_LINKS})
   sam3_compile_options(sam3_${name})
+  # The sanitized build is not optimized, which halves the time to compile; loops over pixels would be too slow so.
+  if(SAM3_SANITIZE AND name MATCHES "^(image|mask|formats|text|quantize)$")
+    target_compile_options(sam3_${name} PRIVATE -O1)
+  endif()
 endfunction()
 
 function(sam3_compile_options target)
