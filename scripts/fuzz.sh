@@ -1,6 +1,7 @@
 #!/bin/bash
 # fuzz.sh [SECONDS]: builds the fuzzers (preset "fuzz") and runs each over its seeds, then all of them, two at a time, for
-# about SECONDS together (60). What makes one fail is kept in build-fuzz/found/. Its last line is "N passed, N failed".
+# about SECONDS together (60). Up to a minute, as in CI, it tries the same inputs everywhere: a fixed seed and a bounded
+# number for each; longer runs go on to new ones. What makes one fail is kept in build-fuzz/found/. Its last line is "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
@@ -17,6 +18,8 @@ export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 export UBSAN_OPTIONS=print_stacktrace=1
 each=$((seconds * 2 / ${#programs[@]}))
+which=
+[ "$seconds" -gt 60 ] || which="-seed=1 -runs=40000"
 
 # run PROGRAM: seeds and findings of before as they are (some are longer than what is tried), then new inputs.
 run() {
@@ -26,7 +29,7 @@ run() {
   cp build-fuzz/fuzz/seeds/"$name"/* "$corpus"
   [ ! -d "fuzz/seeds/$name" ] || cp fuzz/seeds/"$name"/* "$corpus"
   common=(-timeout=30 -rss_limit_mb=3000 -artifact_prefix="$found/$name-")
-  "$1" "${common[@]}" "$corpus"/* && "$1" "${common[@]}" -max_len=6000 -max_total_time=$((each > 0 ? each : 1)) "$corpus"
+  "$1" "${common[@]}" "$corpus"/* && "$1" "${common[@]}" $which -max_len=6000 -max_total_time=$((each > 0 ? each : 1)) "$corpus"
 }
 
 # finish NAME: counts a run; shows what it said if it failed.

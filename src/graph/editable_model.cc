@@ -338,9 +338,25 @@ Status WeightFile::read(std::uint64_t offset, std::span<std::byte> into) const {
   return {};
 }
 
+namespace {
+
+template <typename Values>
+Status check_declared_once(const Values& values, const std::string& role) {
+  std::set<std::string, std::less<>> names;
+  for (const auto& value : values)
+    if (!names.insert(value.name()).second)
+      return Error{ErrorCode::kBadData, "the " + role + " '" + value.name() + "' is declared twice",
+                   "", ""};
+  return {};
+}
+
+}  // namespace
+
 Status check_order(const onnx::GraphProto& graph, const EditableModel& model) {
   std::set<std::string, std::less<>> known;
   for (const auto& [name, weight] : model.weights) known.insert(name);
+  SAM3_RETURN_IF_ERROR(check_declared_once(graph.input(), "input"));
+  SAM3_RETURN_IF_ERROR(check_declared_once(graph.output(), "output"));
   for (const auto& input : graph.input()) known.insert(input.name());
   for (const auto& tensor : graph.sparse_initializer()) known.insert(tensor.values().name());
   for (const auto& node : graph.node()) {

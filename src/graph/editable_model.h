@@ -88,7 +88,7 @@ struct EditableModel {
 };
 
 // kBadData if the nodes of a graph need each other in a circle or a value that nothing makes, or
-// make one that is there already.
+// make one that is there already, and if an input or an output is declared twice.
 Status check_order(const onnx::GraphProto& graph, const EditableModel& model);
 
 }  // namespace sam3::graph

@@ -53,5 +53,18 @@ TEST(CheckOrder, RefusesWhatIsMadeTwice) {
               HasSubstr("makes 'y', which is there already"));
 }
 
+TEST(CheckOrder, RefusesWhatIsDeclaredTwice) {
+  EditableModel model;
+  onnx::GraphProto& graph = *model.proto.mutable_graph();
+  graph.add_input()->set_name("x");
+  graph.add_output()->set_name("x");
+  EXPECT_TRUE(check_order(graph, model).ok());
+  graph.add_output()->set_name("x");
+  EXPECT_THAT(check_order(graph, model).error().message, HasSubstr("output 'x' is declared twice"));
+  graph.mutable_output()->RemoveLast();
+  graph.add_input()->set_name("x");
+  EXPECT_THAT(check_order(graph, model).error().message, HasSubstr("input 'x' is declared twice"));
+}
+
 }  // namespace
 }  // namespace sam3::graph
