@@ -89,7 +89,9 @@ Status list_files(const fs::path& folder, ordered_json& record) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::recursive_directory_iterator(folder, error))
-    if (entry.is_regular_file(error)) files.push_back(entry.path().lexically_relative(folder));
+    // Hidden files are not part of a package: the mark of an unfinished folder, say.
+    if (entry.is_regular_file(error) && !entry.path().filename().string().starts_with('.'))
+      files.push_back(entry.path().lexically_relative(folder));
   if (error)
     return Error{ErrorCode::kRuntime, "cannot be read: " + error.message(), folder.string(), ""};
   std::sort(files.begin(), files.end());
