@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "support/files.h"
 
 namespace sam3::fuzz {
 
@@ -32,27 +32,14 @@ inline void require(bool holds) {
 // A folder that goes when the program ends.
 class Scratch {
  public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sam3-fuzz-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
-    folder_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::filesystem::path write(const std::string& name, std::string_view content) const {
-    std::ofstream file(path(name), std::ios::binary | std::ios::trunc);
-    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    test::write_file(path(name), std::string(content));
     return path(name);
   }
 
  private:
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 }  // namespace sam3::fuzz

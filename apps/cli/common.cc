@@ -114,6 +114,27 @@ Result<Model> open_model(const RunOptions& options) {
   return model;
 }
 
+ModelOptions model_options(const WorkOptions& options, const std::string& device) {
+  RunOptions run;
+  run.device = device;
+  run.threads = options.threads;
+  return model_options(run);
+}
+
+int thread_count(long long threads) {
+  return threads > 0 ? static_cast<int>(threads) : available_processors();
+}
+
+std::vector<std::string> parse_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  return parts;
+}
+
 ReadOptions read_options(const RunOptions& options) {
   ReadOptions read;
   read.max_pixels = options.max_pixels;

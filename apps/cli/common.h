@@ -38,7 +38,15 @@ std::filesystem::path model_folder(const RunOptions& options);
 ModelOptions model_options(const RunOptions& options);
 Result<Model> open_model(const RunOptions& options);
 
+// For commands that work on models as files: the engine on a device, with their threads.
+ModelOptions model_options(const WorkOptions& options, const std::string& device);
+// What --threads says; without it, the processors this process may use.
+int thread_count(long long threads);
+
 ReadOptions read_options(const RunOptions& options);
+
+// The parts of "a,b,c"; none of an empty text.
+std::vector<std::string> parse_list(const std::string& text);
 
 // "x,y" and "x0,y0,x1,y1"; kInvalidArgument with the text otherwise. Independent of the locale.
 Result<Point> parse_point(const std::string& text);

@@ -108,7 +108,8 @@ fs::path tokenizer_folder(const ConvertOptions& given) {
     for (const fs::path& folder :
          {fs::path(given.checkpoint.front()), fs::path(given.checkpoint.front()) / "tokenizer"})
       if (fs::is_regular_file(folder / "tokenizer.json", ignored)) return folder;
-  if (!given.quiet) note("sam3: no tokenizer in the checkpoint; taking CLIP's from the demo model");
+  if (!given.work.quiet)
+    note("sam3: no tokenizer in the checkpoint; taking CLIP's from the demo model");
   return demo_folder();
 }
 
@@ -132,14 +133,14 @@ void set_up_graphs(const ConvertOptions& given, Job& job, const ParallelFor& par
   job.options.progress = [&job, &given](const std::string& name,
                                         const graph::WrittenModel& written) {
     job.done.back().bytes_after = written.model_bytes + written.weight_bytes;
-    if (given.quiet) return;
+    if (given.work.quiet) return;
     note("sam3: " + name + ": " + std::to_string((written.weight_bytes + 500'000) / 1'000'000) +
          " MB");
   };
 }
 
 Status convert_all(const ConvertOptions& given, Job& job, const fs::path& folder) {
-  ThreadPool pool(given.threads > 0 ? static_cast<int>(given.threads) : available_processors());
+  ThreadPool pool(thread_count(given.work.threads));
   set_up_graphs(given, job, pool.runner());
   SAM3_RETURN_IF_ERROR(
       convert::write_tokenizer(tokenizer_folder(given), folder, job.options.family));
@@ -200,7 +201,7 @@ Status run(const ConvertOptions& given) {
 int run_convert(const ConvertOptions& options) {
   const Status status = run(options);
   if (!status) return fail(status.error());
-  if (!options.quiet) note("sam3: wrote " + options.out);
+  if (!options.work.quiet) note("sam3: wrote " + options.out);
   return kDone;
 }
 

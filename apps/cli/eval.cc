@@ -168,9 +168,7 @@ eval::Evaluation measure(const EvalOptions& options, const eval::CocoTruth& trut
   note_all(results.warnings, options.run.quiet);
   eval::EvaluationOptions evaluation;
   evaluation.threshold = options.threshold;
-  ThreadPool pool(options.run.threads > 0
-                      ? std::min(static_cast<int>(options.run.threads), available_processors())
-                      : available_processors());
+  ThreadPool pool(thread_count(options.run.threads));
   return eval::evaluate(truth, results, evaluation, pool.runner());
 }
 

@@ -35,6 +35,18 @@ struct RunOptions {
   }
 };
 
+// Of every command that works on models as files.
+struct WorkOptions {
+  long long threads = 0;
+  bool quiet = false;
+
+  void visit(OptionVisitor& v) {
+    v.integer({"threads", "N", "threads; without it, the processors this process may use"},
+              {1, 512}, threads);
+    v.flag({"quiet", "", "no notes or progress"}, quiet);
+  }
+};
+
 struct TextOptions {
   double threshold = 0.5;
   std::string box;
@@ -203,8 +215,7 @@ struct VerifyOptions {
   bool record = false;
   bool json = false;
   std::string device = "cpu";
-  long long threads = 0;
-  bool quiet = false;
+  WorkOptions work;
 
   void visit(OptionVisitor& v) {
     v.positional({"MODEL", "", "model package"}, model);
@@ -229,9 +240,7 @@ struct VerifyOptions {
            record);
     v.flag({"json", "", "print JSON"}, json);
     v.text({"device", "NAME", "cpu, auto, or a device of `sam3 --version`"}, device);
-    v.integer({"threads", "N", "threads; without it, the processors this process may use"},
-              {1, 512}, threads);
-    v.flag({"quiet", "", "no notes or progress"}, quiet);
+    work.visit(v);
   }
 };
 
@@ -248,8 +257,7 @@ struct ConvertOptions {
   bool exemplars = false;
   std::string tokenizer;
   std::string name;
-  long long threads = 0;
-  bool quiet = false;
+  WorkOptions work;
 
   void visit(OptionVisitor& v) {
     v.positional_list({"CHECKPOINT", "", "folder with config.json and model.safetensors"}, false,
@@ -271,9 +279,7 @@ struct ConvertOptions {
     v.text({"tokenizer", "DIR", "folder with tokenizer.json; else CHECKPOINT, else the demo model"},
            tokenizer);
     v.text({"name", "NAME", "the model's name; else that of the folder"}, name);
-    v.integer({"threads", "N", "threads; without it, the processors this process may use"},
-              {1, 512}, threads);
-    v.flag({"quiet", "", "no notes or progress"}, quiet);
+    work.visit(v);
   }
 };
 
@@ -332,8 +338,7 @@ struct QuantizeOptions {
   bool patch_embedding = false;
   bool no_run = false;
   std::string device = "cpu";
-  long long threads = 0;
-  bool quiet = false;
+  WorkOptions work;
   bool verbose = false;
 
   void visit(OptionVisitor& v) {
@@ -359,9 +364,7 @@ struct QuantizeOptions {
     v.flag({"no-run", "", "do not load the result and run it once before it gets its name"},
            no_run);
     v.text({"device", "NAME", "device of that run"}, device);
-    v.integer({"threads", "N", "threads; without it, the processors this process may use"},
-              {1, 512}, threads);
-    v.flag({"quiet", "", "no notes or progress"}, quiet);
+    work.visit(v);
     v.flag({"verbose", "", "name every node that is left as it is, and why"}, verbose);
   }
 };

@@ -20,27 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= list.size() && !list.empty()) {
-    const std::size_t comma = std::min(list.find(',', begin), list.size());
-    parts.push_back(list.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  return parts;
-}
-
 Error wrong(std::string message) {
   return Error{ErrorCode::kInvalidArgument, std::move(message), "", ""};
-}
-
-ModelOptions run_options(const QuantizeOptions& given) {
-  RunOptions run;
-  run.device = given.device;
-  run.threads = given.threads;
-  run.low_memory = true;
-  return model_options(run);
 }
 
 Status run_workflow(const Model& model, const std::string& workflow) {
@@ -60,7 +41,10 @@ Status run_workflow(const Model& model, const std::string& workflow) {
 // Runs a result once before it gets its name.
 class Trial {
  public:
-  explicit Trial(const QuantizeOptions& given) : given_(given), options_(run_options(given)) {}
+  explicit Trial(const QuantizeOptions& given)
+      : given_(given), options_(model_options(given.work, given.device)) {
+    options_.low_memory = true;
+  }
 
   Status run(const fs::path& result) const {
     const Status status =
@@ -105,7 +89,7 @@ class Trial {
     const bool excused = code == ErrorCode::kUnsupported ||
                          (code == ErrorCode::kRuntime && !try_graph(source, options_));
     if (!excused) return status;
-    if (!given_.quiet) note("sam3: not run: " + status.error().message);
+    if (!given_.work.quiet) note("sam3: not run: " + status.error().message);
     return {};
   }
 
@@ -147,7 +131,7 @@ Result<quantize::Options> read_words(const QuantizeOptions& given) {
     if (*precision == quantize::Precision::kInt8)
       options.precision = quantize::Precision::kInt8Weights;
   }
-  options.ops = split(given.ops);
+  options.ops = parse_list(given.ops);
   options.include = given.include;
   options.exclude = given.exclude;
   options.patch_embedding = given.patch_embedding;
@@ -166,15 +150,16 @@ Status run(const QuantizeOptions& given, fs::path& out) {
   SAM3_ASSIGN_OR_RETURN(out, place_of_result(given));
   quantize::PackageOptions package;
   SAM3_ASSIGN_OR_RETURN(package.options, read_words(given));
-  package.graphs = split(given.graphs);
+  package.graphs = parse_list(given.graphs);
   package.versions["sam3"] = version();
-  ThreadPool pool(given.threads > 0 ? static_cast<int>(given.threads) : available_processors());
+  ThreadPool pool(thread_count(given.work.threads));
   package.options.parallel = pool.runner();
-  if (!given.quiet)
+  if (!given.work.quiet)
     package.progress = [&](const quantize::GraphResult& graph) { tell(graph, given); };
   const Trial trial(given);
   if (!given.no_run) {
-    SAM3_ASSIGN_OR_RETURN(const RuntimeInfo runtime, runtime_info(run_options(given).onnxruntime));
+    SAM3_ASSIGN_OR_RETURN(const RuntimeInfo runtime,
+                          runtime_info(model_options(given.work, given.device).onnxruntime));
     package.versions["onnxruntime"] = runtime.version;
     package.check = [&](const fs::path& result) { return trial.run(result); };
   }
@@ -194,7 +179,7 @@ int run_quantize(const QuantizeOptions& options) {
   fs::path out;
   const Status status = run(options, out);
   if (!status) return fail(status.error());
-  if (!options.quiet) note("sam3: wrote " + out.string());
+  if (!options.work.quiet) note("sam3: wrote " + out.string());
   return kDone;
 }
 

@@ -57,23 +57,6 @@ Error wrong(std::string message) {
   return Error{ErrorCode::kInvalidArgument, std::move(message), "", ""};
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t comma = std::min(list.find(',', begin), list.size());
-    if (comma > begin) parts.push_back(list.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  return parts;
-}
-
-ModelOptions run_options(const VerifyOptions& given) {
-  RunOptions run;
-  run.device = given.device;
-  run.threads = given.threads;
-  return model_options(run);
-}
-
 // What is asked about a picture, by its file name; "" holds what is asked about all.
 using Questions = std::map<std::string, std::vector<std::string>>;
 
@@ -144,7 +127,8 @@ Result<std::vector<quantize::GateCase>> read_cases(const VerifyOptions& given, F
 }
 
 Status check_package(const VerifyOptions& given, Findings& findings) {
-  SAM3_ASSIGN_OR_RETURN(const Model model, Model::open(given.model, run_options(given)));
+  SAM3_ASSIGN_OR_RETURN(const Model model,
+                        Model::open(given.model, model_options(given.work, given.device)));
   SAM3_ASSIGN_OR_RETURN(const ModelInfo info, model.info());
   std::vector<std::string> problems = info.problems;
   std::error_code ignored;
@@ -214,9 +198,9 @@ Status compare(const VerifyOptions& given, const std::vector<quantize::GateCase>
   quantize::GateOptions options;
   options.limit = given.limit;
   options.threshold = given.threshold;
-  options.graphs = split(given.graphs);
-  options.model = run_options(given);
-  if (!given.quiet && given.json)
+  options.graphs = parse_list(given.graphs);
+  options.model = model_options(given.work, given.device);
+  if (!given.work.quiet && given.json)
     options.progress = [](const quantize::GateResult& gate) { note("sam3: " + gate_row(gate)); };
   SAM3_ASSIGN_OR_RETURN(findings.gates, quantize::run_gates(given.model, given.reference, cases,
                                                             options, scratch / "gates"));
@@ -240,14 +224,14 @@ Status search(const VerifyOptions& given, const std::vector<quantize::GateCase>&
   if (!precision)
     return wrong("--precision: '" + given.precision + "' is not one of " +
                  quantize::precision_names());
-  ThreadPool pool(given.threads > 0 ? static_cast<int>(given.threads) : available_processors());
+  ThreadPool pool(thread_count(given.work.threads));
   options.quantization.precision = *precision;
-  options.quantization.ops = split(given.ops);
+  options.quantization.ops = parse_list(given.ops);
   options.quantization.parallel = pool.runner();
   options.gates.limit = given.limit;
   options.gates.threshold = given.threshold;
-  options.gates.model = run_options(given);
-  if (!given.quiet) options.progress = [](const std::string& text) { note("sam3: " + text); };
+  options.gates.model = model_options(given.work, given.device);
+  if (!given.work.quiet) options.progress = [](const std::string& text) { note("sam3: " + text); };
   SAM3_RETURN_IF_ERROR(quantize::check(options.quantization));
   SAM3_ASSIGN_OR_RETURN(quantize::SearchResult result,
                         quantize::search_exclusions(given.reference, given.search, cases, options,
@@ -364,7 +348,7 @@ Status run(const VerifyOptions& given, Findings& findings) {
 
 int run_verify(const VerifyOptions& options) {
   RunOptions log;
-  log.quiet = options.quiet;
+  log.quiet = options.work.quiet;
   set_up_log(log);
   Findings findings;
   if (const Status status = run(options, findings); !status) return fail(status.error());

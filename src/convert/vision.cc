@@ -261,13 +261,19 @@ Value build_neck_level(Builder& b, const Config& config, const Value& features,
   return b.convolution(x, {key + ".proj2", config.width, config.width, 3, 1, 1});
 }
 
+namespace {
+
+Value pixel_input(Builder& b, const VisionConfig& config) {
+  return b.input("pixel_values", ElementType::kFloat,
+                 {Size{1}, config.channels, config.image, config.image});
+}
+
+}  // namespace
+
 Result<graph::EditableModel> build_vision_encoder(const Config& config,
                                                   const WeightSource& source) {
   Builder b(source, "vision_encoder");
-  const VisionConfig& vision = config.vision;
-  const Value pixels = b.input("pixel_values", ElementType::kFloat,
-                               {Size{1}, vision.channels, vision.image, vision.image});
-  const Value features = build_backbone(b, vision, pixels);
+  const Value features = build_backbone(b, config.vision, pixel_input(b, config.vision));
   for (std::size_t level = 0; level < 3; ++level) {
     const Size side = config.mask_side() >> level;
     b.output(build_neck_level(b, config, features, "detector_model.vision_encoder.neck", level),
@@ -281,10 +287,7 @@ Result<graph::EditableModel> build_tracker_vision_encoder(const Config& config,
                                                           const WeightSource& source,
                                                           const GraphOptions& options) {
   Builder b(source, "tracker_vision_encoder");
-  const VisionConfig& vision = config.vision;
-  const Value pixels = b.input("pixel_values", ElementType::kFloat,
-                               {Size{1}, vision.channels, vision.image, vision.image});
-  const Value features = build_backbone(b, vision, pixels);
+  const Value features = build_backbone(b, config.vision, pixel_input(b, config.vision));
   const std::string decoder = "tracker_model.mask_decoder.";
   for (std::size_t level = 0; level < 3; ++level) {
     Value x = build_neck_level(b, config, features, "tracker_neck", level);
@@ -292,7 +295,7 @@ Result<graph::EditableModel> build_tracker_vision_encoder(const Config& config,
     if (level < 2) {
       channels = config.width / (level == 0 ? 8 : 4);
       x = b.convolution(x, {decoder + "conv_s" + std::to_string(level), config.width, channels});
-    } else if (options.no_memory == NoMemory::kOriginal || vision.scales.size() == 3) {
+    } else if (options.no_memory == NoMemory::kOriginal || config.vision.scales.size() == 3) {
       const Value vector = b.weight("tracker_model.no_memory_embedding", {1, 1, config.width});
       x = b.add(x, b.reshape(vector, {1, config.width, 1, 1}));
     }

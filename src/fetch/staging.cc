@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kCheapToFetch = 1 << 20;  // bytes
+constexpr const char* kLock = "lock";
 
 Error failed(const std::string& what, const fs::path& path, const std::error_code& error) {
   return {ErrorCode::kRuntime, what + " (" + error.message() + ")", path.string(), ""};
@@ -46,6 +47,16 @@ fs::path staging_of(const fs::path& folder) {
   if (!fs::is_directory(folder, error)) return beside;
   const bool inside = on_another_device(folder, parent) || access(parent.c_str(), W_OK) != 0;
   return inside ? folder / ".partial" : beside;
+}
+
+// Neither absent nor empty nor what an earlier call left behind, which has a lock in it.
+bool is_foreign(const fs::path& staging) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(staging, error);
+  if (!fs::exists(status)) return false;
+  if (!fs::is_directory(status)) return true;
+  return !fs::is_empty(staging, error) &&
+         !fs::is_regular_file(fs::symlink_status(staging / kLock, error));
 }
 
 // The folders of root/path, made where they are missing; refuses to go through links.
@@ -110,6 +121,11 @@ Result<Staging> Staging::open(const fs::path& folder) {
                  folder.string(), ""};
   staging.staging_ = staging_of(staging.folder_);
   staging.files_ = staging.staging_ / "files";
+  if (is_foreign(staging.staging_))
+    return Error{ErrorCode::kInvalidArgument,
+                 "something else has the name that what arrives would have; move it away, or name "
+                 "another place for the model",
+                 staging.staging_.string(), ""};
   fs::create_directories(staging.staging_, error);
   if (error) return failed("this folder cannot be made", staging.staging_, error);
   SAM3_RETURN_IF_ERROR(staging.lock());
@@ -117,7 +133,7 @@ Result<Staging> Staging::open(const fs::path& folder) {
 }
 
 Status Staging::lock() {
-  const fs::path path = staging_ / "lock";
+  const fs::path path = staging_ / kLock;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor < 0) return failed("this file cannot be made", path, last_error());
   struct stat opened {};

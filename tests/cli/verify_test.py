@@ -37,6 +37,14 @@ class VerifyTest(ProgramTest):
         self.assertEqual(done.code, 0, done.text)
         self.assertNotIn("note:", done.text)
 
+    def test_the_phrases_of_the_scenes_are_those_of_their_truth(self):
+        scenes = os.path.join(SOURCE, "tests", "data", "scenes")
+        with open(os.path.join(scenes, "truth.json"), encoding="utf-8") as file:
+            truth = json.load(file)["pictures"]
+        with open(os.path.join(scenes, "prompts.json"), encoding="utf-8") as file:
+            prompts = json.load(file)
+        self.assertEqual(prompts, {p["file"]: [q["text"] for q in p["prompts"]] for p in truth})
+
     def test_a_self_test_notices_other_weights(self):
         package = self.converted("int8")
         self.assertEqual(self.run_program("verify", package, "--record").code, 0)

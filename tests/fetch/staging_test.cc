@@ -57,6 +57,13 @@ TEST(Staging, AFolderThatIsThereKeepsItsOtherFiles) {
   EXPECT_FALSE(fs::exists(root / "model.partial"));
 }
 
+TEST(Staging, SomethingElseOfItsNameStays) {
+  test::TemporaryFolder root;
+  test::write_file(root / "model.partial/notes.txt", "mine");
+  EXPECT_EQ(Staging::open(root / "model").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(test::read_file(root / "model.partial/notes.txt"), "mine");
+}
+
 TEST(Staging, NoGraphIsThereWhileItsFilesChange) {
   test::TemporaryFolder root;
   const fs::path model = root / "model";
