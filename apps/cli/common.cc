@@ -17,20 +17,26 @@ namespace sam3::cli {
 
 namespace fs = std::filesystem;
 
-void note(std::string_view text) {
+std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : replace_invalid_utf8(text)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n' || byte >= 0x20)
+    if (byte >= 0x20 && byte != 0x7F)
       line += c;
     else
       line += "\\x" + std::string(1, "0123456789abcdef"[byte >> 4]) + "0123456789abcdef"[byte & 15];
   }
-  std::cerr << line << '\n';
+  return line;
+}
+
+void note(std::string_view text) {
+  for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1))
+    std::cerr << one_line(text.substr(0, end)) << '\n';
+  std::cerr << one_line(text) << '\n';
 }
 
 int fail(const Error& error) {
-  note("sam3: " + error.to_string());
+  note("sam3: " + one_line(error.to_string()));
   return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
 }
 

@@ -18,7 +18,10 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 
-// A line on standard error, never formatted as a pattern; control characters are shown as escapes.
+// The text with control characters, line ends too, as escapes.
+std::string one_line(std::string_view text);
+// Lines on standard error, never formatted as a pattern; other control characters are shown as
+// escapes.
 void note(std::string_view text);
 // "sam3: TEXT" for an error that ends the command; returns the exit code that fits.
 int fail(const Error& error);

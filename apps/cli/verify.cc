@@ -1,6 +1,4 @@
 // sam3 verify: is a package what it says, and as good as its reference.
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -14,6 +12,7 @@
 #include "picture_list.h"
 #include "quantize/gates.h"
 #include "quantize/sensitivity.h"
+#include "scratch.h"
 #include "self_test.h"
 #include "verify_page.h"
 
@@ -23,35 +22,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 namespace {
-
-// A folder for composed packages, gone with the object.
-class Scratch {
- public:
-  static Result<Scratch> create() {
-    std::error_code code;
-    std::string pattern = (fs::temp_directory_path(code) / "sam3-verify-XXXXXX").string();
-    if (code || !mkdtemp(pattern.data()))
-      return Error{ErrorCode::kRuntime, "no temporary folder can be made", pattern, ""};
-    return Scratch(pattern);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Scratch(Scratch&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
-  Scratch& operator=(Scratch&&) = delete;
-
-  // A new folder inside.
-  fs::path operator/(const std::string& name) const {
-    std::error_code ignored;
-    fs::create_directories(path_ / name, ignored);
-    return path_ / name;
-  }
-
- private:
-  explicit Scratch(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
 
 Error wrong(std::string message) {
   return Error{ErrorCode::kInvalidArgument, std::move(message), "", ""};
@@ -92,6 +62,7 @@ Result<Questions> read_questions(const std::string& path) {
 // What the command found; a problem or a gate that failed makes it fail.
 struct Findings {
   bool sound = false;  // the package itself, as far as it says what it should be
+  std::string family;  // of the package
   std::vector<std::string> problems;
   std::vector<std::string> notes;
   std::vector<quantize::GateResult> gates;
@@ -106,9 +77,11 @@ struct Findings {
 };
 
 Result<std::vector<quantize::GateCase>> read_cases(const VerifyOptions& given, Findings& findings) {
-  if (given.images.empty() || given.prompts.empty())
-    return wrong("a comparison needs --images and --prompts");
-  SAM3_ASSIGN_OR_RETURN(const Questions questions, read_questions(given.prompts));
+  if (given.images.empty()) return wrong("a comparison needs --images");
+  Questions questions{{"", {}}};  // enough for a package that takes clicks only
+  if (!given.prompts.empty()) {
+    SAM3_ASSIGN_OR_RETURN(questions, read_questions(given.prompts));
+  }
   SAM3_ASSIGN_OR_RETURN(const std::vector<fs::path> files, list_pictures(given.images));
   std::vector<quantize::GateCase> cases;
   for (const fs::path& file : files) {
@@ -130,6 +103,7 @@ Status check_package(const VerifyOptions& given, Findings& findings) {
   SAM3_ASSIGN_OR_RETURN(const Model model,
                         Model::open(given.model, model_options(given.work, given.device)));
   SAM3_ASSIGN_OR_RETURN(const ModelInfo info, model.info());
+  findings.family = info.family;
   std::vector<std::string> problems = info.problems;
   std::error_code ignored;
   if (fs::exists(fs::path(given.model) / "quantization.json", ignored)) {
@@ -217,15 +191,12 @@ Status compare(const VerifyOptions& given, const std::vector<quantize::GateCase>
   return {};
 }
 
-Status search(const VerifyOptions& given, const std::vector<quantize::GateCase>& cases,
-              const Scratch& scratch, Findings& findings) {
+Status search(const VerifyOptions& given, quantize::Precision precision,
+              const std::vector<quantize::GateCase>& cases, const Scratch& scratch,
+              Findings& findings) {
   quantize::SearchOptions options;
-  const auto precision = quantize::parse_precision(given.precision);
-  if (!precision)
-    return wrong("--precision: '" + given.precision + "' is not one of " +
-                 quantize::precision_names());
   ThreadPool pool(thread_count(given.work.threads));
-  options.quantization.precision = *precision;
+  options.quantization.precision = precision;
   options.quantization.ops = parse_list(given.ops);
   options.quantization.parallel = pool.runner();
   options.gates.limit = given.limit;
@@ -308,7 +279,8 @@ std::string search_text(const VerifyOptions& given, const quantize::SearchResult
 
 std::string to_text(const VerifyOptions& given, const Findings& findings) {
   std::string text;
-  for (const std::string& problem : findings.problems) text += "problem: " + problem + "\n";
+  for (const std::string& problem : findings.problems)
+    text += "problem: " + one_line(problem) + "\n";
   for (const std::string& one : findings.notes) text += "note: " + one + "\n";
   if (!findings.gates.empty()) {
     text += row({"graph", "metric", "value", "wanted", "samples", ""});
@@ -332,16 +304,24 @@ Status run(const VerifyOptions& given, Findings& findings) {
   std::error_code ignored;
   if (!given.page.empty() && fs::exists(given.page, ignored) && !fs::is_empty(given.page, ignored))
     return wrong("--page " + given.page + ": it is there already; name a new folder");
+  const auto precision = quantize::parse_precision(given.precision);
+  if (!precision)
+    return wrong("--precision: '" + given.precision + "' is not one of " +
+                 quantize::precision_names());
   if (!given.page.empty()) SAM3_RETURN_IF_ERROR(make_folder(given.page));
+  SAM3_ASSIGN_OR_RETURN(const std::unique_ptr<Scratch> scratch, Scratch::create("sam3-verify"));
   std::vector<quantize::GateCase> cases;
+  if (!given.reference.empty() && !fs::is_directory(given.reference, ignored))
+    return Error{ErrorCode::kNotFound, "no such folder", given.reference, ""};
   if (!given.reference.empty()) {
     SAM3_ASSIGN_OR_RETURN(cases, read_cases(given, findings));
   }
   SAM3_RETURN_IF_ERROR(check_package(given, findings));
   if (given.reference.empty() || !findings.sound) return {};
-  SAM3_ASSIGN_OR_RETURN(const Scratch scratch, Scratch::create());
-  if (!given.search.empty()) return search(given, cases, scratch, findings);
-  return compare(given, cases, scratch, findings);
+  if (given.layers && findings.family != "five-graph")
+    return wrong("--layers works with packages of the five-graph family only");
+  if (!given.search.empty()) return search(given, *precision, cases, *scratch, findings);
+  return compare(given, cases, *scratch, findings);
 }
 
 }  // namespace

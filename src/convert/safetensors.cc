@@ -22,11 +22,11 @@ constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's own lim
 
 Error bad(std::string message) { return Error{ErrorCode::kBadData, std::move(message), "", ""}; }
 
-std::optional<StoredType> stored_type(const std::string& name) {
+StoredType stored_type(const std::string& name) {
   if (name == "F32") return StoredType::kF32;
   if (name == "F16") return StoredType::kF16;
   if (name == "BF16") return StoredType::kBF16;
-  return std::nullopt;
+  return StoredType::kOther;
 }
 
 std::uint64_t type_bytes(StoredType type) { return type == StoredType::kF32 ? 4 : 2; }
@@ -36,10 +36,9 @@ std::optional<std::uint64_t> whole_number(const json& value) {
   return value.get<std::uint64_t>();
 }
 
-// One entry of the header. Nothing for an element type that is left out.
-Result<std::optional<StoredTensor>> parse_entry(const std::string& name, const json& entry,
-                                                std::uint64_t data_start,
-                                                std::uint64_t data_bytes) {
+// One entry of the header.
+Result<StoredTensor> parse_entry(const std::string& name, const json& entry,
+                                 std::uint64_t data_start, std::uint64_t data_bytes) {
   const std::string what = "tensor '" + name + "'";
   if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() ||
       !entry.contains("shape") || !entry["shape"].is_array() || !entry.contains("data_offsets") ||
@@ -59,16 +58,16 @@ Result<std::optional<StoredTensor>> parse_entry(const std::string& name, const j
   }
   const auto count = graph::element_count(tensor.dims);
   if (!count) return bad(what + " has impossible sizes " + shown_json(entry["shape"]));
-  const auto type = stored_type(entry["dtype"].get<std::string>());
-  if (!type) return std::optional<StoredTensor>();
-  tensor.type = *type;
+  tensor.type_name = entry["dtype"].get<std::string>();
+  tensor.type = stored_type(tensor.type_name);
   tensor.offset = data_start + *begin;
   tensor.bytes = *end - *begin;
-  if (*count * type_bytes(*type) != tensor.bytes)
+  if (tensor.type == StoredType::kOther) return tensor;
+  if (*count * type_bytes(tensor.type) != tensor.bytes)
     return bad(what + " has " + std::to_string(tensor.bytes) + " bytes, but its sizes " +
                shown_json(entry["shape"]) + " ask for " +
-               std::to_string(*count * type_bytes(*type)));
-  return std::optional<StoredTensor>(std::move(tensor));
+               std::to_string(*count * type_bytes(tensor.type)));
+  return tensor;
 }
 
 Status check_overlap(const Tensors& tensors) {
@@ -132,9 +131,9 @@ Result<Tensors> parse_safetensors_header(std::string_view header, std::uint64_t 
   Tensors tensors;
   for (const auto& [name, entry] : root.items()) {
     if (name == "__metadata__") continue;
-    SAM3_ASSIGN_OR_RETURN(std::optional<StoredTensor> tensor,
+    SAM3_ASSIGN_OR_RETURN(StoredTensor tensor,
                           parse_entry(name, entry, data_start, file_bytes - data_start));
-    if (tensor) tensors.emplace(name, *std::move(tensor));
+    tensors.emplace(name, std::move(tensor));
   }
   SAM3_RETURN_IF_ERROR(check_overlap(tensors));
   return tensors;

@@ -14,10 +14,11 @@
 
 namespace sam3::convert {
 
-enum class StoredType { kF32, kF16, kBF16 };
+enum class StoredType { kF32, kF16, kBF16, kOther };
 
 struct StoredTensor {
   StoredType type = StoredType::kF32;
+  std::string type_name;  // as the file has it
   std::vector<std::int64_t> dims;
   std::uint64_t offset = 0;  // in the file
   std::uint64_t bytes = 0;
@@ -27,11 +28,10 @@ class SafetensorsFile {
  public:
   // Reads and checks the header. kBadData for a Git LFS pointer and for anything that is not as the
   // format asks: sizes that do not fit the bytes, places beyond the file or over each other.
-  // Tensors of types other than F32, F16 and BF16 are left out.
   static Result<SafetensorsFile> open(const std::filesystem::path& path);
 
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
-  // The tensor as float, whatever its type. The file stays open as long as the weight.
+  // The tensor as float; its type must not be kOther. The file stays open as long as the weight.
   graph::Weight weight(const StoredTensor& tensor) const;
 
  private:

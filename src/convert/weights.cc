@@ -1,11 +1,12 @@
 #include "convert/weights.h"
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/macros.h"
@@ -60,6 +61,31 @@ float nearly_normal(std::uint64_t bits) {
   return static_cast<float>((static_cast<double>(sum) - kMean) * kScale);
 }
 
+// Index of the first infinity or NaN.
+std::optional<std::size_t> find_not_finite(std::span<const std::byte> floats) {
+  constexpr std::uint32_t kExponent = 0x7F800000U;
+  for (std::size_t i = 0; i < floats.size() / 4; ++i) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, floats.data() + i * 4, 4);
+    if ((bits & kExponent) == kExponent) return i;
+  }
+  return std::nullopt;
+}
+
+// The weight, whose reading fails if it holds infinity or NaN.
+graph::Weight finite(graph::Weight weight, const std::string& key, const fs::path& folder) {
+  weight.read = [read = std::move(weight.read), key, folder](std::span<std::byte> into) -> Status {
+    SAM3_RETURN_IF_ERROR(read(into));
+    const auto at = find_not_finite(into);
+    if (!at) return {};
+    return Error{ErrorCode::kBadData,
+                 "value " + std::to_string(*at) + " of tensor '" + key +
+                     "' is infinity or NaN; the checkpoint is damaged",
+                 folder.string(), ""};
+  };
+  return weight;
+}
+
 bool ends_with_any(std::string_view key, std::initializer_list<std::string_view> ends) {
   for (const std::string_view end : ends)
     if (key.ends_with(end)) return true;
@@ -91,6 +117,22 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   return checkpoint;
 }
 
+std::string Checkpoint::holds_text() const {
+  std::size_t count = 0;
+  for (const SafetensorsFile& file : files_) count += file.tensors().size();
+  if (count == 0) return "; it is empty";
+  const auto has = [&](std::string_view start) {
+    return std::any_of(files_.begin(), files_.end(), [&](const SafetensorsFile& file) {
+      const auto at = file.tensors().lower_bound(start);
+      return at != file.tensors().end() && at->first.starts_with(start);
+    });
+  };
+  std::string missing;
+  for (const char* part : {"detector_model.", "tracker_model.", "tracker_neck."})
+    if (!has(part)) missing += (missing.empty() ? "" : ", ") + std::string(part) + "*";
+  return missing.empty() ? "" : "; of " + std::to_string(count) + " tensors none is " + missing;
+}
+
 Result<graph::Weight> Checkpoint::find(const std::string& key,
                                        const std::vector<std::int64_t>& dims) const {
   constexpr std::string_view kTracker = "tracker_model.";
@@ -105,10 +147,15 @@ Result<graph::Weight> Checkpoint::find(const std::string& key,
                    "tensor '" + key + "' has sizes " + sizes_text(found->second.dims) +
                        ", but config.json asks for " + sizes_text(dims),
                    folder_.string(), ""};
-    return file.weight(found->second);
+    if (found->second.type == StoredType::kOther)
+      return Error{ErrorCode::kUnsupported,
+                   "tensor '" + key + "' is of type " + found->second.type_name +
+                       "; those of a checkpoint are F32, F16 or BF16",
+                   folder_.string(), ""};
+    return finite(file.weight(found->second), key, folder_);
   }
-  return Error{ErrorCode::kNotFound, "the checkpoint has no tensor '" + key + "'", folder_.string(),
-               ""};
+  return Error{ErrorCode::kNotFound, "the checkpoint has no tensor '" + key + "'" + holds_text(),
+               folder_.string(), ""};
 }
 
 Result<graph::Weight> RandomWeights::find(const std::string& key,

@@ -33,6 +33,9 @@ class Checkpoint : public WeightSource {
                              const std::vector<std::int64_t>& dims) const override;
 
  private:
+  // Which parts of the model none of the tensors belongs to.
+  std::string holds_text() const;
+
   std::filesystem::path folder_;
   std::vector<SafetensorsFile> files_;
 };

@@ -120,9 +120,11 @@ class Gates {
     if (text_graphs_.empty() && point_graphs_.empty())
       return Error{ErrorCode::kInvalidArgument, "the two packages have no graph in common",
                    candidate_.string(), ""};
+    has_text_ = std::any_of(kTextGraphs.begin(), kTextGraphs.end(),
+                            [&](const char* graph) { return has(reference_, graph); });
     std::size_t prompts = 0;
     for (const GateCase& one : cases_) prompts += one.prompts.size();
-    if (prompts > 0) return {};
+    if (prompts > 0 || (!has_text_ && !cases_.empty())) return {};
     return Error{ErrorCode::kInvalidArgument, "there is no picture with a prompt to compare by", "",
                  ""};
   }
@@ -131,11 +133,13 @@ class Gates {
     SAM3_ASSIGN_OR_RETURN(const Model model, Model::open(reference_, options_.model));
     for (const GateCase& one : cases_) {
       PictureAnswers answers;
-      SAM3_ASSIGN_OR_RETURN(answers.text, ask_text(model, one, options_.threshold));
+      if (has_text_) {
+        SAM3_ASSIGN_OR_RETURN(answers.text, ask_text(model, one, options_.threshold));
+      }
       std::vector<Detection> found;
       for (const TextAnswer& answer : answers.text)
         found.insert(found.end(), answer.detections.begin(), answer.detections.end());
-      points_.push_back(gate_points(one.picture, found));
+      points_.push_back(has_text_ ? gate_points(one.picture, found) : grid_points(one.picture));
       if (!point_graphs_.empty()) {
         SAM3_ASSIGN_OR_RETURN(answers.points, ask_points(model, one.picture, points_.back()));
       }
@@ -227,6 +231,7 @@ class Gates {
   const std::vector<GateCase>& cases_;
   const GateOptions& options_;
   const fs::path scratch_;
+  bool has_text_ = false;  // the reference
   std::vector<std::string> text_graphs_;
   std::vector<std::string> point_graphs_;
   std::vector<PictureAnswers> expected_;
@@ -287,6 +292,23 @@ std::vector<GatePoint> gate_points(const Picture& picture, const std::vector<Det
     prompt.box = box;
     points.push_back({"box", prompt});
   }
+  return points;
+}
+
+std::vector<GatePoint> grid_points(const Picture& picture) {
+  constexpr int kClicks = 4;  // along each axis
+  const double width = picture.size().width;
+  const double height = picture.size().height;
+  std::vector<GatePoint> points;
+  for (int row = 0; row < kClicks; ++row)
+    for (int column = 0; column < kClicks; ++column) {
+      PointPrompt prompt;
+      prompt.positive = {{width * (column + 0.5) / kClicks, height * (row + 0.5) / kClicks}};
+      points.push_back({"grid click", prompt});
+    }
+  PointPrompt prompt;
+  prompt.box = Box{width / 4, height / 4, width * 3 / 4, height * 3 / 4};
+  points.push_back({"middle box", prompt});
   return points;
 }
 

@@ -25,7 +25,7 @@ struct GateCase {
 
 // A click or a box.
 struct GatePoint {
-  std::string what;  // "centre click", "click inside", "box"
+  std::string what;  // "centre click", "click inside", "box"; "grid click", "middle box"
   PointPrompt prompt;
 };
 
@@ -69,6 +69,10 @@ std::optional<Point> inner_point(const Mask& mask);
 // The questions of the point workflow about a picture: a click into its middle, and for each
 // detection of the reference a click inside and its box.
 std::vector<GatePoint> gate_points(const Picture& picture, const std::vector<Detection>& found);
+
+// The same for a reference without text workflow, whose objects are not known: clicks on a grid, and
+// a box around the middle half.
+std::vector<GatePoint> grid_points(const Picture& picture);
 
 // A package in `folder` (which exists and is empty) made of links: the reference's files, with the
 // graphs named in `swapped` taken from `candidate`.

@@ -50,26 +50,64 @@ double output_error(const std::vector<NamedValues>& values,
   return sums.empty() ? 0 : total / static_cast<double>(sums.size());
 }
 
-bool has_weights(const onnx::NodeProto& node) {
-  return node.op_type() == "MatMul" || node.op_type() == "Gemm" || node.op_type() == "Conv" ||
-         node.op_type() == "ConvTranspose";
+// The nodes of a graph that multiply by weights, in order.
+std::vector<const onnx::NodeProto*> weighted_nodes(const graph::EditableModel& model) {
+  static const std::set<std::string> kProducts{"MatMul", "Gemm", "Conv", "ConvTranspose"};
+  std::set<std::string> constants;
+  for (const auto& [name, weight] : model.weights) constants.insert(name);
+  std::vector<const onnx::NodeProto*> nodes;
+  for (const onnx::NodeProto& node : model.proto.graph().node()) {
+    const auto is_constant = [&](const std::string& input) {
+      return input.empty() || constants.contains(input);
+    };
+    if (std::all_of(node.input().begin(), node.input().end(), is_constant))
+      constants.insert(node.output().begin(), node.output().end());
+    else if (kProducts.contains(node.op_type()) && node.input_size() > 1 &&
+             (is_constant(node.input(0)) || is_constant(node.input(1))))
+      nodes.push_back(&node);
+  }
+  return nodes;
 }
 
-void add_output(graph::EditableModel& model, const std::string& name) {
-  for (const auto& output : model.proto.graph().output())
-    if (output.name() == name) return;
-  auto& output = *model.proto.mutable_graph()->add_output();
-  output.set_name(name);
+// Makes a value an output of the name `as`, as floats.
+void add_output(graph::EditableModel& model, const std::string& value, const std::string& as) {
+  onnx::GraphProto& graph = *model.proto.mutable_graph();
+  onnx::NodeProto& cast = *graph.add_node();
+  cast.set_op_type("Cast");
+  cast.add_input(value);
+  cast.add_output(as);
+  onnx::AttributeProto& to = *cast.add_attribute();
+  to.set_name("to");
+  to.set_type(onnx::AttributeProto::INT);
+  to.set_i(static_cast<std::int64_t>(graph::ElementType::kFloat));
+  onnx::ValueInfoProto& output = *graph.add_output();
+  output.set_name(as);
   output.mutable_type()->mutable_tensor_type()->set_elem_type(
       static_cast<int>(graph::ElementType::kFloat));
 }
 
-std::set<std::string> values_of(const graph::EditableModel& model) {
-  std::set<std::string> names;
-  for (const auto& node : model.proto.graph().node())
-    names.insert(node.output().begin(), node.output().end());
-  return names;
-}
+// Where a candidate's graph has what a node of the reference makes: under the same name, or, where
+// it is of another type, as the first value of the node of the same name.
+class Counterparts {
+ public:
+  explicit Counterparts(const graph::EditableModel& candidate) {
+    for (const onnx::NodeProto& node : candidate.proto.graph().node()) {
+      values_.insert(node.output().begin(), node.output().end());
+      if (!node.name().empty() && node.output_size() > 0)
+        of_node_.emplace(node.name(), node.output(0));
+    }
+  }
+  // Empty if it has none.
+  std::string find(const onnx::NodeProto& node) const {
+    if (values_.contains(node.output(0))) return node.output(0);
+    const auto found = of_node_.find(node.name());
+    return found == of_node_.end() ? std::string() : found->second;
+  }
+
+ private:
+  std::set<std::string> values_;
+  std::map<std::string, std::string> of_node_;
+};
 
 // A model in a folder of its own.
 Result<fs::path> write_in(const graph::EditableModel& model, const fs::path& folder) {
@@ -140,15 +178,15 @@ class Search {
     SAM3_ASSIGN_OR_RETURN(const std::vector<NamedValues> expected,
                           run_graph(source.engine(), file(), inputs));
     SAM3_ASSIGN_OR_RETURN(const graph::EditableModel model, graph::EditableModel::read(file()));
-    for (const onnx::NodeProto& node : model.proto.graph().node()) {
-      if (!has_weights(node) || node.name().empty()) continue;
+    for (const onnx::NodeProto* node : weighted_nodes(model)) {
+      if (node->name().empty()) continue;
       const fs::path folder = scratch_ / "node";
-      SAM3_ASSIGN_OR_RETURN(const bool quantized, write_variant({node.name()}, {}, folder));
+      SAM3_ASSIGN_OR_RETURN(const bool quantized, write_variant({node->name()}, {}, folder));
       if (!quantized) continue;
       SAM3_ASSIGN_OR_RETURN(const std::vector<NamedValues> values,
                             run_graph(source.engine(), folder / "model.onnx", inputs));
-      result_.nodes.push_back({node.name(), node.op_type(), output_error(values, expected)});
-      tell(node.name() + " alone: " + std::to_string(result_.nodes.back().error));
+      result_.nodes.push_back({node->name(), node->op_type(), output_error(values, expected)});
+      tell(node->name() + " alone: " + std::to_string(result_.nodes.back().error));
     }
     std::stable_sort(result_.nodes.begin(), result_.nodes.end(),
                      [](const auto& a, const auto& b) { return a.error > b.error; });
@@ -174,6 +212,7 @@ class Search {
     fs::create_directories(composed, code);
     SAM3_ASSIGN_OR_RETURN(const std::vector<GateResult> results,
                           run_gates(candidate, reference_, cases_, gates, composed));
+    fs::remove_all(candidate, code);
     result_.passed = results.at(0).passed();
     result_.value = results.at(0).value;
     tell("without " + std::to_string(count) + " nodes: " + results[0].metric + " " +
@@ -201,26 +240,29 @@ Result<std::vector<NodeError>> layer_errors(const PackagePair& packages, const s
                         graph::EditableModel::read(packages.candidate / file));
   SAM3_ASSIGN_OR_RETURN(graph::EditableModel ours,
                         graph::EditableModel::read(packages.reference / file));
-  const std::set<std::string> known = values_of(theirs);
+  const Counterparts counterparts(theirs);
   std::vector<NodeError> errors;
-  std::vector<std::string> names;
-  for (const onnx::NodeProto& node : ours.proto.graph().node()) {
-    if (!has_weights(node) || !known.contains(node.output(0))) continue;
-    errors.push_back({node.name(), node.op_type(), 0});
-    names.push_back(node.output(0));
+  std::vector<std::pair<std::string, std::string>> values;  // of ours and of theirs
+  for (const onnx::NodeProto* node : weighted_nodes(ours)) {
+    const std::string their_value = counterparts.find(*node);
+    if (their_value.empty()) continue;
+    errors.push_back({node->name(), node->op_type(), 0});
+    values.emplace_back(node->output(0), their_value);
   }
-  for (const std::string& name : names) {
-    add_output(theirs, name);
-    add_output(ours, name);
+  std::vector<std::string> names;
+  for (const auto& [our_value, their_value] : values) {
+    names.push_back("measured_" + std::to_string(names.size()));
+    add_output(ours, our_value, names.back());
+    add_output(theirs, their_value, names.back());
   }
   SAM3_ASSIGN_OR_RETURN(const fs::path their_file, write_in(theirs, scratch / "candidate"));
   SAM3_ASSIGN_OR_RETURN(const fs::path our_file, write_in(ours, scratch / "reference"));
   std::vector<ErrorSums> sums(names.size());
   for (const NamedValues& set : inputs) {
-    SAM3_ASSIGN_OR_RETURN(const auto values, run_graph(source.engine(), their_file, {set}, names));
+    SAM3_ASSIGN_OR_RETURN(const auto found, run_graph(source.engine(), their_file, {set}, names));
     SAM3_ASSIGN_OR_RETURN(const auto expected, run_graph(source.engine(), our_file, {set}, names));
     for (std::size_t i = 0; i < names.size(); ++i)
-      sums[i].add(values[0][i].second, expected[0][i].second);
+      sums[i].add(found[0][i].second, expected[0][i].second);
   }
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i].error = sums[i].relative();
   return errors;

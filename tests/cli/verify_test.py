@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import time
 import unittest
 
-from support import MODEL, SOURCE, ProgramTest
+from support import MODEL, SOURCE, ProgramTest, environment, program
 
 TINY = os.path.join(SOURCE, "tests", "data", "tiny")
 CHECKPOINT = os.path.join(TINY, "checkpoint")
@@ -82,6 +85,50 @@ class VerifyTest(ProgramTest):
         self.assertEqual(done.code, 1)
         self.assertFalse(json.loads(done.text)["passed"])
 
+    def test_layers_are_compared_across_types(self):
+        self.reference = self.converted("fp32")
+        done = self.compare(self.converted("fp16"), "--layers", "--graphs", "text_encoder")
+        self.assertEqual(done.code, 0, done.text + done.err)
+        layers = json.loads(done.text)["layers"]["text_encoder"]
+        self.assertGreater(len(layers), 6)
+        self.assertFalse([one for one in layers if not 0 < one["error"] < 0.05])
+        # Products of two activations, as in attention, are no layers.
+        self.assertTrue(all("proj" in one["node"] or "fc" in one["node"] for one in layers))
+
+    def test_a_package_for_clicks_alone_can_be_compared(self):
+        self.reference = self.converted("fp32")
+        for graph in ("vision_encoder", "text_encoder", "detector"):
+            shutil.rmtree(os.path.join(self.reference, graph))
+        done = self.run_program(
+            "verify", self.converted("int8"), "--reference", self.reference, "--images", PICTURE,
+            "--json", "--quiet", "--limit", "0.9",
+        )  # fmt: skip
+        self.assertEqual(done.code, 0, done.text + done.err)
+        gates = json.loads(done.text)["gates"]
+        self.assertEqual([gate["graph"] for gate in gates],
+                         ["tracker_vision_encoder", "prompt_decoder", "point graphs"])  # fmt: skip
+        self.assertEqual({gate["prompts"] for gate in gates}, {17})
+
+    def test_an_interrupted_run_leaves_no_files(self):
+        temporary = self.path("temporary")
+        os.mkdir(temporary)
+
+        def left():
+            return [name for name in os.listdir(temporary) if name.startswith("sam3")]
+
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen(
+                [program(), "verify", MODEL, "--reference", MODEL, "--images", PICTURE,
+                 "--prompts", self.prompts],
+                env=environment({"TMPDIR": temporary}), stdout=subprocess.PIPE,
+            ) as run:  # fmt: skip
+                while not left():
+                    time.sleep(0.01)
+                run.send_signal(signum)
+                run.communicate()
+            self.assertEqual(run.returncode, -signum)
+            self.assertEqual(left(), [])
+
     def test_search_names_nodes_to_leave_out(self):
         self.reference = self.converted("fp32")
         done = self.compare(self.reference, "--search", "text_encoder", "--limit", "0.01")
@@ -129,6 +176,9 @@ class VerifyTest(ProgramTest):
         for arguments, word in (
             (("--layers",), "--reference"),
             (("--reference", MODEL), "--images"),
+            (("--reference", MODEL, "--images", PICTURE), "prompt"),
+            (("--precision", "int9"), "int9"),
+            (("--reference", "two\nlines", "--images", PICTURE), "two\\x0alines"),
             (("--reference", MODEL, "--images", PICTURE, "--prompts", self.path("none")), "none"),
         ):
             done = self.run_program("verify", MODEL, *arguments)

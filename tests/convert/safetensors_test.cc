@@ -60,13 +60,14 @@ TEST(Safetensors, HalfPrecisionOfBothKinds) {
   EXPECT_THAT(values_of(*file, "b"), testing::ElementsAre(1, -3.140625F));
 }
 
-TEST(Safetensors, OtherTypesAreLeftOut) {
+TEST(Safetensors, OtherTypesKeepTheirName) {
   const test::TemporaryFolder folder;
   const auto file =
       open(folder, file_of(R"({"i":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})",
                            bytes_of<std::int64_t>({7})));
   ASSERT_TRUE(file.ok());
-  EXPECT_TRUE(file->tensors().empty());
+  EXPECT_EQ(file->tensors().at("i").type, StoredType::kOther);
+  EXPECT_EQ(file->tensors().at("i").type_name, "I64");
 }
 
 struct BadHeader {

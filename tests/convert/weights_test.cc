@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "converted.h"
 #include "support/safetensors.h"
@@ -17,17 +18,22 @@ using testing::HasSubstr;
 
 constexpr const char* kTracker = "tracker_model.mask_decoder.iou_token.weight";
 
-// A safetensors file with one tensor of four floats.
-void write_tensor(const std::filesystem::path& path, const std::string& key) {
-  const std::string header =
-      R"({")" + key + R"(":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]}})";
+// A safetensors file with one tensor of 16 bytes.
+template <typename T>
+void write_tensor(const std::filesystem::path& path, const std::string& key,
+                  const std::string& type, const std::vector<T>& values) {
+  const std::string header = R"({")" + key + R"(":{"dtype":")" + type + R"(","shape":[1,)" +
+                             std::to_string(values.size()) + R"(],"data_offsets":[0,16]}})";
   const std::uint64_t length = header.size();
-  const float values[] = {1, 2, 3, 4};
-  std::string content(sizeof length + header.size() + sizeof values, '\0');
+  std::string content(sizeof length + header.size() + 16, '\0');
   std::memcpy(content.data(), &length, sizeof length);
   std::memcpy(content.data() + sizeof length, header.data(), header.size());
-  std::memcpy(content.data() + sizeof length + header.size(), values, sizeof values);
+  std::memcpy(content.data() + sizeof length + header.size(), values.data(), 16);
   test::write_file(path, content);
+}
+
+void write_tensor(const std::filesystem::path& path, const std::string& key) {
+  write_tensor<float>(path, key, "F32", {1, 2, 3, 4});
 }
 
 std::vector<float> found(const Checkpoint& checkpoint, const std::string& key) {
@@ -62,6 +68,34 @@ TEST(Weights, TheDoubledPrefixIsRead) {
   write_tensor(folder / "model.safetensors", std::string("tracker_model.") + kTracker);
   EXPECT_THAT(found(Checkpoint::open(folder.path()).value(), kTracker),
               testing::ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Weights, InfinityAndNaNAreRefused) {
+  const test::TemporaryFolder folder;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+    write_tensor<float>(folder / "model.safetensors", "a", "F32", {1, 2, bad, 4});
+    const Checkpoint checkpoint = Checkpoint::open(folder.path()).value();
+    const auto values = graph::read_values<float>(checkpoint.find("a", {1, 4}).value());
+    ASSERT_FALSE(values.ok());
+    EXPECT_THAT(values.error().message, HasSubstr("value 2 of tensor 'a'"));
+  }
+}
+
+TEST(Weights, AnotherTypeIsNamed) {
+  const test::TemporaryFolder folder;
+  write_tensor<double>(folder / "model.safetensors", "a", "F64", {1, 2});
+  const auto weight = Checkpoint::open(folder.path()).value().find("a", {1, 2});
+  ASSERT_FALSE(weight.ok());
+  EXPECT_THAT(weight.error().message, HasSubstr("F64"));
+}
+
+TEST(Weights, APartThatIsMissingIsNamed) {
+  const test::TemporaryFolder folder;
+  write_tensor(folder / "model.safetensors", "detector_model.a");
+  const auto weight = Checkpoint::open(folder.path()).value().find(kTracker, {1, 4});
+  ASSERT_FALSE(weight.ok());
+  EXPECT_THAT(weight.error().message, HasSubstr("none is tracker_model.*, tracker_neck.*"));
 }
 
 TEST(Weights, NoCheckpoint) {
