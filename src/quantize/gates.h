@@ -70,8 +70,8 @@ std::optional<Point> inner_point(const Mask& mask);
 // detection of the reference a click inside and its box.
 std::vector<GatePoint> gate_points(const Picture& picture, const std::vector<Detection>& found);
 
-// The same for a reference without text workflow, whose objects are not known: clicks on a grid, and
-// a box around the middle half.
+// The same for a reference without text workflow, whose objects are not known: clicks on a grid,
+// and a box around the middle half.
 std::vector<GatePoint> grid_points(const Picture& picture);
 
 // A package in `folder` (which exists and is empty) made of links: the reference's files, with the
