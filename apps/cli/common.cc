@@ -100,6 +100,7 @@ ModelOptions model_options(const RunOptions& options) {
   model.device = options.device;
   model.threads = static_cast<int>(options.threads);
   model.low_memory = options.low_memory;
+  model.rewrite = options.rewrite;
   if (const char* library = environment("SAM3_ONNXRUNTIME_LIBRARY")) model.onnxruntime = library;
   return model;
 }

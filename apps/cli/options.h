@@ -16,6 +16,7 @@ struct RunOptions {
   long long max_pixels = 1'000'000'000;
   bool allow_truncated = false;
   bool low_memory = false;
+  std::string rewrite = "all";
   bool quiet = false;
   bool verbose = false;
 
@@ -30,6 +31,7 @@ struct RunOptions {
     v.flag({"allow-truncated", "", "accept pictures that are cut off or damaged, with a warning"},
            allow_truncated);
     v.flag({"low-memory", "", "release the picture encoder after each picture"}, low_memory);
+    v.text({"rewrite", "LIST", "exact rewrites of the graphs: all, none, or -NAME,-NAME"}, rewrite);
     v.flag({"quiet", "", "no notes, warnings or progress"}, quiet);
     v.flag({"verbose", "", "more notes, the engine's among them"}, verbose);
   }

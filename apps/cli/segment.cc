@@ -131,8 +131,9 @@ int run_segment(const SegmentOptions& options) {
 
 int run_detect(const DetectOptions& options) {
   set_up_log(options.run);
-  const auto question = make_question(options.image, options.prompts, options.text);
+  auto question = make_question(options.image, options.prompts, options.text);
   if (!question.ok()) return fail(question.error());
+  question->detect.masks = false;
   const auto model = open_model(options.run);
   if (!model.ok()) return fail(model.error());
   const auto answer = ask(*model, *question, options.run);

@@ -36,6 +36,9 @@ struct ModelOptions {
   int threads = 0;
   // Releases each picture encoder after use: less memory, and loading again for the next picture.
   bool low_memory = false;
+  // Exact rewrites that make graphs faster or smaller while they are loaded: "all", "none", or
+  // names to leave out, such as "-attention,-kept-masks".
+  std::string rewrite = "all";
   // ONNX Runtime's library: a path, or a name for the dynamic linker. The first one of a process
   // stays.
   std::string onnxruntime = "libonnxruntime.so.1";
@@ -70,6 +73,7 @@ struct SAM3_API Detection {
 
   // The object's mask at the picture's size, made anew on each call. From packed bits: bilinear
   // with half-pixel centres of 0/1, then > 0.5; the edges show the steps of the detector's grid.
+  // Empty (0 x 0) if none was asked for.
   Mask mask() const;
 
   std::shared_ptr<const model::MaskSource> source;
@@ -87,6 +91,9 @@ struct DetectOptions {
   double threshold = 0.5;
   // Only for packages that take one; else kUnsupported. The prompt may be empty then.
   std::optional<Exemplar> exemplar;
+  // Without masks the network's mask head is not run, where the package allows that; the masks of
+  // the detections are empty then.
+  bool masks = true;
 };
 
 // Clicks and a box for one object, in displayed pixels. At least one click or a box. Clicks on the

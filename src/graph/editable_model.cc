@@ -128,6 +128,7 @@ class Reader {
     weight.read = [file, offset = slice.offset](std::span<std::byte> into) {
       return file.read(offset, into);
     };
+    weight.place = Place{slice.location, slice.offset};
     return weight;
   }
 
@@ -155,6 +156,28 @@ void set_entry(onnx::TensorProto& tensor, const char* key, const std::string& va
   entry->set_value(value);
 }
 
+onnx::TensorProto& declare(onnx::ModelProto& proto, const std::string& name, const Weight& weight) {
+  onnx::TensorProto& tensor = *proto.mutable_graph()->add_initializer();
+  tensor.set_name(name);
+  tensor.set_data_type(static_cast<int>(weight.type));
+  for (const std::int64_t dim : weight.dims) tensor.add_dims(dim);
+  return tensor;
+}
+
+Status set_inside(onnx::TensorProto& tensor, const Weight& weight) {
+  std::string bytes(weight.bytes(), '\0');
+  SAM3_RETURN_IF_ERROR(weight.read(std::as_writable_bytes(std::span(bytes))));
+  tensor.set_raw_data(std::move(bytes));
+  return {};
+}
+
+void set_outside(onnx::TensorProto& tensor, const Place& place, std::uint64_t bytes) {
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  set_entry(tensor, "location", place.location);
+  set_entry(tensor, "offset", std::to_string(place.offset));
+  set_entry(tensor, "length", std::to_string(bytes));
+}
+
 class Writer {
  public:
   Writer(const EditableModel& model, fs::path path)
@@ -178,12 +201,9 @@ class Writer {
   Status write_all() {
     onnx::ModelProto proto = model_.proto;
     for (const auto& [name, weight] : model_.weights) {
-      onnx::TensorProto& tensor = *proto.mutable_graph()->add_initializer();
-      tensor.set_name(name);
-      tensor.set_data_type(static_cast<int>(weight.type));
-      for (const std::int64_t dim : weight.dims) tensor.add_dims(dim);
+      onnx::TensorProto& tensor = declare(proto, name, weight);
       Status status =
-          weight.bytes() < kExternalBytes ? inside(weight, tensor) : outside(weight, tensor);
+          weight.bytes() < kExternalBytes ? set_inside(tensor, weight) : outside(weight, tensor);
       if (!status) {
         Error error = status.error();
         if (error.graph.empty()) error.graph = name;
@@ -205,13 +225,6 @@ class Writer {
     return {};
   }
 
-  Status inside(const Weight& weight, onnx::TensorProto& tensor) {
-    std::string bytes(weight.bytes(), '\0');
-    SAM3_RETURN_IF_ERROR(weight.read(std::as_writable_bytes(std::span(bytes))));
-    tensor.set_raw_data(std::move(bytes));
-    return {};
-  }
-
   Status outside(const Weight& weight, onnx::TensorProto& tensor) {
     const std::uint64_t bytes = weight.bytes();
     if (!data_.is_open()) {
@@ -227,10 +240,7 @@ class Writer {
     data_.write(padding.data(), static_cast<std::streamsize>(padding.size()));
     data_.write(reinterpret_cast<const char*>(buffer.data()), static_cast<std::streamsize>(bytes));
     if (!data_) return write_error(data_path_);
-    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-    set_entry(tensor, "location", data_path_.filename().string());
-    set_entry(tensor, "offset", std::to_string(offset));
-    set_entry(tensor, "length", std::to_string(bytes));
+    set_outside(tensor, {data_path_.filename().string(), offset}, bytes);
     written_.weight_bytes = offset + bytes;
     return {};
   }
@@ -286,15 +296,16 @@ std::uint64_t Weight::bytes() const {
 
 Weight make_weight(ElementType type, std::vector<std::int64_t> dims, std::string bytes) {
   auto held = std::make_shared<const std::string>(std::move(bytes));
-  return {type, std::move(dims), [held](std::span<std::byte> into) -> Status {
-            if (into.size() != held->size())
-              return Error{ErrorCode::kInvalidArgument,
-                           "a weight of " + std::to_string(held->size()) + " bytes was asked for " +
-                               std::to_string(into.size()),
-                           "", ""};
-            if (!into.empty()) std::memcpy(into.data(), held->data(), into.size());
-            return {};
-          }};
+  const auto read = [held](std::span<std::byte> into) -> Status {
+    if (into.size() != held->size())
+      return Error{ErrorCode::kInvalidArgument,
+                   "a weight of " + std::to_string(held->size()) + " bytes was asked for " +
+                       std::to_string(into.size()),
+                   "", ""};
+    if (!into.empty()) std::memcpy(into.data(), held->data(), into.size());
+    return {};
+  };
+  return Weight{type, std::move(dims), read};
 }
 
 struct WeightFile::State {
@@ -381,6 +392,11 @@ Status check_order(const onnx::GraphProto& graph, const EditableModel& model) {
 
 Result<EditableModel> EditableModel::read(const fs::path& path) {
   SAM3_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::read(path));
+  return from(file);
+}
+
+Result<EditableModel> EditableModel::from(const ModelFile& file) {
+  const fs::path& path = file.path();
   SAM3_RETURN_IF_ERROR(file.check_external_files());
   EditableModel model;
   model.proto = file.proto();
@@ -396,6 +412,25 @@ Result<EditableModel> EditableModel::read(const fs::path& path) {
   if (Status status = check_order(model.proto.graph(), model); !status)
     return bad(path, status.error().message);
   return model;
+}
+
+Result<std::string> EditableModel::serialize(
+    const std::map<std::string, std::string>& locations) const {
+  onnx::ModelProto copy = proto;
+  for (const auto& [name, weight] : weights) {
+    onnx::TensorProto& tensor = declare(copy, name, weight);
+    if (!weight.place) {
+      SAM3_RETURN_IF_ERROR(set_inside(tensor, weight));
+      continue;
+    }
+    const auto found = locations.find(weight.place->location);
+    const std::string& file = found == locations.end() ? weight.place->location : found->second;
+    set_outside(tensor, {file, weight.place->offset}, weight.bytes());
+  }
+  std::string bytes;
+  if (!copy.SerializeToString(&bytes))
+    return Error{ErrorCode::kBadData, "the changed model cannot be written as one message", "", ""};
+  return bytes;
 }
 
 Result<WrittenModel> EditableModel::write(const fs::path& path) const {

@@ -26,12 +26,20 @@ std::size_t element_bytes(ElementType type);
 // The number of elements, or nothing for a negative size or a product beyond 2^62.
 std::optional<std::uint64_t> element_count(std::span<const std::int64_t> dims);
 
+// Where bytes lie that need not be copied.
+struct Place {
+  std::string location;  // file, as the model names it
+  std::uint64_t offset = 0;
+};
+
 // The values of an initializer, row-major and little-endian, made when they are asked for.
 struct Weight {
   ElementType type = ElementType::kUndefined;
   std::vector<std::int64_t> dims;
   // Fills bytes() bytes. May be called more than once, and from several threads.
   std::function<Status(std::span<std::byte>)> read;
+  // Of a weight as it came with its model: its place outside the model file, if it lies there.
+  std::optional<Place> place = std::nullopt;
 
   std::uint64_t bytes() const;
 };
@@ -81,10 +89,15 @@ struct EditableModel {
   // Errors of ModelFile::read and check_external_files; kBadData for a weight whose sizes or
   // place in its file make no sense, and for nodes that check_order refuses.
   static Result<EditableModel> read(const std::filesystem::path& path);
+  static Result<EditableModel> from(const ModelFile& file);
 
   // Writes `path` and, beside it, `path`.data with all weights of at least 1 KiB, one after the
   // other. Neither may exist. A failed call leaves neither behind.
   Result<WrittenModel> write(const std::filesystem::path& path) const;
+
+  // The model as bytes. Weights that have a place are referred to, in the file that
+  // `locations` gives for its name (or by that name); all others are in the bytes.
+  Result<std::string> serialize(const std::map<std::string, std::string>& locations) const;
 };
 
 // kBadData if the nodes of a graph need each other in a circle or a value that nothing makes, or

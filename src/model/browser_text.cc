@@ -3,6 +3,7 @@
 // filters by score and enlarges the masks inside the graph; one example box may go along with the
 // phrase.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -20,6 +21,8 @@ using runtime::TensorType;
 
 // What a box without a phrase asks for; the original's own word.
 constexpr double kUsualThreshold = 0.5;
+// Inputs of the decoder, in the order of the language encoder's outputs that they take.
+constexpr std::array kDecoderNames{"language_mask", "language_features", "language_embeds"};
 
 class BrowserText : public TextWorkflow {
  public:
@@ -126,7 +129,11 @@ Result<PhraseCache::Tensors> BrowserText::phrase(std::string_view prompt) const 
     const std::vector<NamedTensor> inputs{
         {"tokens", Tensor({1, text_length_}, std::move(encoding.ids))}};
     SAM3_ASSIGN_OR_RETURN(const auto session, language_->get());
-    return session->run(inputs, language_outputs_);
+    SAM3_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session->run(inputs, language_outputs_));
+    NamedTensors text;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      text.emplace(kDecoderNames[i], std::move(outputs[i]));
+    return text;
   });
 }
 
@@ -153,9 +160,7 @@ Result<std::vector<Detection>> BrowserText::detect(const Features& features,
   using Bytes = std::vector<std::uint8_t>;
   add(inputs, "original_height", Tensor({}, Ints{picture.height}));
   add(inputs, "original_width", Tensor({}, Ints{picture.width}));
-  add(inputs, "language_mask", text[0]);
-  add(inputs, "language_features", text[1]);
-  if (text.size() > 2) add(inputs, "language_embeds", text[2]);
+  for (const auto& [name, tensor] : text) add(inputs, name, tensor);
   const bool positive = !options.exemplar || options.exemplar->positive;
   add(inputs, "box_coords", Tensor({1, 1, 4}, box_coordinates(options.exemplar, picture)));
   add(inputs, "box_labels", Tensor({1, 1}, Ints{positive ? 1 : 0}));

@@ -5,22 +5,25 @@
 
 namespace sam3::model {
 
-Core::Core(Package package, std::shared_ptr<const runtime::Engine> engine, bool low_memory)
+Core::Core(Package package, std::shared_ptr<const runtime::Engine> engine, bool low_memory,
+           const rewrite::Rewrites& rewrites)
     : package_(std::move(package)),
       engine_(std::move(engine)),
       low_memory_(low_memory),
+      rewrites_(rewrites),
       pool_(engine_->threads()) {}
 
 Result<std::shared_ptr<const Core>> Core::open(const std::filesystem::path& folder,
                                                const ModelOptions& options) {
+  SAM3_ASSIGN_OR_RETURN(const rewrite::Rewrites rewrites, rewrite::parse_rewrites(options.rewrite));
   SAM3_ASSIGN_OR_RETURN(
       auto engine, runtime::Engine::create({options.onnxruntime, options.device, options.threads}));
   SAM3_ASSIGN_OR_RETURN(Package package, Package::open(folder));
   return std::shared_ptr<const Core>(
-      new Core(std::move(package), std::move(engine), options.low_memory));
+      new Core(std::move(package), std::move(engine), options.low_memory, rewrites));
 }
 
-WorkflowContext Core::context() const { return {engine_, pool_.runner(), low_memory_}; }
+WorkflowContext Core::context() const { return {engine_, pool_.runner(), low_memory_, rewrites_}; }
 
 Result<const TextWorkflow*> Core::text() const {
   std::lock_guard lock(mutex_);

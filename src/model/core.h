@@ -27,13 +27,15 @@ class Core {
   Result<const PointWorkflow*> point() const;
 
  private:
-  Core(Package package, std::shared_ptr<const runtime::Engine> engine, bool low_memory);
+  Core(Package package, std::shared_ptr<const runtime::Engine> engine, bool low_memory,
+       const rewrite::Rewrites& rewrites);
 
   WorkflowContext context() const;
 
   Package package_;
   std::shared_ptr<const runtime::Engine> engine_;
   bool low_memory_;
+  rewrite::Rewrites rewrites_;
   mutable ThreadPool pool_;  // for the work between the graphs
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const TextWorkflow> text_;

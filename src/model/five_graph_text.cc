@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/macros.h"
+#include "model/detector.h"
 #include "model/mask_bits.h"
 #include "model/mask_source.h"
 #include "model/preprocess.h"
@@ -15,6 +16,9 @@ namespace {
 using runtime::NamedTensor;
 using runtime::Tensor;
 using runtime::TensorType;
+
+constexpr const char* kTextFeatures = "text_features";
+constexpr const char* kAttentionMask = "attention_mask";
 
 const std::vector<std::string>& feature_names() {
   static const auto* const names = new std::vector<std::string>{"fpn_0", "fpn_1", "fpn_2"};
@@ -38,20 +42,22 @@ class FiveGraphText : public TextWorkflow {
   }
 
  private:
-  // Text features and attention mask.
-  Result<PhraseCache::Tensors> phrase(std::string_view prompt) const;
-  // The text's tokens with those of an example box behind them, and the mask of both.
-  Result<PhraseCache::Tensors> with_exemplar(const PhraseCache::Tensors& text,
-                                             const Features& features,
-                                             const Exemplar& exemplar) const;
-  Result<std::vector<Detection>> collect(const std::vector<Tensor>& outputs, Size picture,
-                                         std::string_view prompt, double threshold) const;
+  // text_features and attention_mask, and what the detector makes of them alone.
+  Result<NamedTensors> phrase(std::string_view prompt) const;
+  // The same of the text's tokens with those of an example box behind them.
+  Result<NamedTensors> with_exemplar(const NamedTensors& text, const Features& features,
+                                     const Exemplar& exemplar) const;
+  // A picture's features, and what the detector makes of them alone.
+  Result<NamedTensors> picture_values(const Features& features) const;
+  Result<std::vector<Detection>> collect(const NamedTensors& values, Size picture,
+                                         std::string_view prompt,
+                                         const DetectOptions& options) const;
 
   image::Normalization normalization_;
   mask::BitOrder bit_order_ = mask::BitOrder::kMsbFirst;
   std::unique_ptr<LazySession> vision_;
   std::unique_ptr<LazySession> text_;
-  std::unique_ptr<LazySession> detector_;
+  std::unique_ptr<const Detector> detector_;
   std::unique_ptr<LazySession> geometry_;  // null in packages without one
   std::int64_t prompt_length_ = 0;         // tokens that the detector takes; -1: any number
   mutable PhraseCache phrases_;
@@ -71,14 +77,12 @@ Status FiveGraphText::prepare(CheckedGraphs graphs) {
                         graph_source(graphs.take(GraphKind::kVisionEncoder)));
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource text_source,
                         graph_source(graphs.take(GraphKind::kTextEncoder)));
-  SAM3_ASSIGN_OR_RETURN(runtime::GraphSource detector_source,
-                        graph_source(graphs.take(GraphKind::kDetector)));
+  SAM3_ASSIGN_OR_RETURN(detector_, Detector::create(graphs.take(GraphKind::kDetector), context_));
   const auto lazy = [&](GraphKind kind, runtime::GraphSource source) {
     return std::make_unique<LazySession>(context_.engine, kind, std::move(source));
   };
   vision_ = lazy(GraphKind::kVisionEncoder, std::move(vision_source));
   text_ = lazy(GraphKind::kTextEncoder, std::move(text_source));
-  detector_ = lazy(GraphKind::kDetector, std::move(detector_source));
   if (!graphs.contains(GraphKind::kGeometryEncoder)) return {};
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource geometry_source,
                         graph_source(graphs.take(GraphKind::kGeometryEncoder)));
@@ -87,11 +91,11 @@ Status FiveGraphText::prepare(CheckedGraphs graphs) {
 }
 
 Status FiveGraphText::load() const {
-  for (LazySession* session : {vision_.get(), text_.get(), detector_.get(), geometry_.get()}) {
+  for (LazySession* session : {vision_.get(), text_.get(), geometry_.get()}) {
     if (!session) continue;
     if (auto opened = session->get(); !opened.ok()) return opened.error();
   }
-  return {};
+  return detector_->load();
 }
 
 Result<std::shared_ptr<const Features>> FiveGraphText::encode(const Picture& picture) const {
@@ -110,26 +114,29 @@ Result<std::shared_ptr<const Features>> FiveGraphText::encode(const Picture& pic
   return std::shared_ptr<const Features>(std::move(features));
 }
 
-Result<PhraseCache::Tensors> FiveGraphText::phrase(std::string_view prompt) const {
-  return phrases_.get(prompt, [&]() -> Result<PhraseCache::Tensors> {
+Result<NamedTensors> FiveGraphText::phrase(std::string_view prompt) const {
+  return phrases_.get(prompt, [&]() -> Result<NamedTensors> {
     SAM3_ASSIGN_OR_RETURN(Encoding encoding, encode_prompt(prompt));
     const std::vector<std::int64_t> dims{1, text_length_};
     Tensor ids(dims, std::move(encoding.ids));
     Tensor mask(dims, std::move(encoding.mask));
     SAM3_ASSIGN_OR_RETURN(const auto session, text_->get());
     const std::vector<NamedTensor> inputs{{"input_ids", ids}, {"attention_mask", mask}};
-    const std::vector<std::string> names{"text_features"};
+    const std::vector<std::string> names{kTextFeatures};
     SAM3_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, session->run(inputs, names));
     const std::vector<std::int64_t> expected{1, text_length_, -1};
     SAM3_RETURN_IF_ERROR(
         check_shape(outputs[0], expected, TensorType::kFloat, GraphKind::kTextEncoder, names[0]));
-    return PhraseCache::Tensors{std::move(outputs[0]), std::move(mask)};
+    NamedTensors text{{kTextFeatures, std::move(outputs[0])}, {kAttentionMask, std::move(mask)}};
+    SAM3_ASSIGN_OR_RETURN(NamedTensors derived, detector_->of_phrase(text));
+    text.merge(derived);
+    return text;
   });
 }
 
-Result<PhraseCache::Tensors> FiveGraphText::with_exemplar(const PhraseCache::Tensors& text,
-                                                          const Features& features,
-                                                          const Exemplar& exemplar) const {
+Result<NamedTensors> FiveGraphText::with_exemplar(const NamedTensors& text,
+                                                  const Features& features,
+                                                  const Exemplar& exemplar) const {
   using Ints = std::vector<std::int64_t>;
   std::vector<NamedTensor> inputs;
   for (const auto& [name, tensor] : features.tensors)
@@ -139,12 +146,13 @@ Result<PhraseCache::Tensors> FiveGraphText::with_exemplar(const PhraseCache::Ten
   static const std::vector<std::string> kOutputs{"prompt_features"};
   SAM3_ASSIGN_OR_RETURN(const auto session, geometry_->get());
   SAM3_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->run(inputs, kOutputs));
-  const std::int64_t width = text[0].dim(2);
+  const Tensor& text_features = text.at(kTextFeatures);
+  const std::int64_t width = text_features.dim(2);
   SAM3_RETURN_IF_ERROR(check_shape(outputs[0], Ints{1, -1, width}, TensorType::kFloat,
                                    GraphKind::kGeometryEncoder, kOutputs[0]));
   const std::int64_t added = outputs[0].dim(1);
   // Prompt tokens have no order. A detector of a fixed length gets the example in place of padding.
-  const auto words = text[1].int64s();
+  const auto words = text.at(kAttentionMask).int64s();
   const std::int64_t used = prompt_length_ < 0
                                 ? text_length_
                                 : std::accumulate(words.begin(), words.end(), std::int64_t{0});
@@ -157,13 +165,27 @@ Result<PhraseCache::Tensors> FiveGraphText::with_exemplar(const PhraseCache::Ten
                  "", "detector"};
   std::vector<float> tokens(static_cast<std::size_t>(length * width));
   Ints mask(static_cast<std::size_t>(length));
-  const auto text_values = text[0].floats().first(static_cast<std::size_t>(used * width));
+  const auto text_values = text_features.floats().first(static_cast<std::size_t>(used * width));
   const auto box_values = outputs[0].floats();
   std::copy(box_values.begin(), box_values.end(),
             std::copy(text_values.begin(), text_values.end(), tokens.begin()));
   std::fill_n(std::copy_n(words.begin(), used, mask.begin()), added, 1);
-  return PhraseCache::Tensors{Tensor({1, length, width}, std::move(tokens)),
-                              Tensor({1, length}, std::move(mask))};
+  NamedTensors both{{kTextFeatures, Tensor({1, length, width}, std::move(tokens))},
+                    {kAttentionMask, Tensor({1, length}, std::move(mask))}};
+  SAM3_ASSIGN_OR_RETURN(NamedTensors derived, detector_->of_phrase(both));
+  both.merge(derived);
+  return both;
+}
+
+Result<NamedTensors> FiveGraphText::picture_values(const Features& features) const {
+  NamedTensors values(features.tensors.begin(), features.tensors.end());
+  std::lock_guard lock(features.mutex);
+  if (!features.derived) {
+    SAM3_ASSIGN_OR_RETURN(NamedTensors derived, detector_->of_picture(values));
+    features.derived = std::move(derived);
+  }
+  values.insert(features.derived->begin(), features.derived->end());
+  return values;
 }
 
 Result<std::vector<Detection>> FiveGraphText::detect(const Features& features,
@@ -176,40 +198,37 @@ Result<std::vector<Detection>> FiveGraphText::detect(const Features& features,
         "box use the point workflow",
         "", "detector"};
   const std::string_view asked = options.exemplar && prompt.empty() ? kExemplarPrompt : prompt;
-  SAM3_ASSIGN_OR_RETURN(PhraseCache::Tensors text, phrase(asked));
+  SAM3_ASSIGN_OR_RETURN(NamedTensors text, phrase(asked));
   if (options.exemplar) {
     SAM3_ASSIGN_OR_RETURN(text, with_exemplar(text, features, *options.exemplar));
   }
-  std::vector<NamedTensor> inputs;
-  for (const auto& [name, tensor] : features.tensors) inputs.push_back({name, tensor});
-  inputs.push_back({"text_features", text[0]});
-  inputs.push_back({"attention_mask", text[1]});
-  static const std::vector<std::string> kOutputs{"pred_masks_bits", "pred_boxes", "pred_logits",
-                                                 "presence_logits"};
-  SAM3_ASSIGN_OR_RETURN(const auto session, detector_->get());
-  SAM3_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->run(inputs, kOutputs));
-  return collect(outputs, features.picture, asked, options.threshold);
+  SAM3_ASSIGN_OR_RETURN(NamedTensors values, picture_values(features));
+  values.merge(text);
+  SAM3_ASSIGN_OR_RETURN(NamedTensors objects, detector_->objects(values));
+  values.merge(objects);
+  return collect(values, features.picture, asked, options);
 }
 
-Result<std::vector<Detection>> FiveGraphText::collect(const std::vector<Tensor>& outputs,
-                                                      Size picture, std::string_view prompt,
-                                                      double threshold) const {
-  const Tensor& bits = outputs[0];
-  SAM3_RETURN_IF_ERROR(check_shape(bits, std::vector<std::int64_t>{1, -1, -1, -1},
-                                   TensorType::kUint8, GraphKind::kDetector, "pred_masks_bits"));
-  const std::int64_t queries = bits.dim(1);
-  SAM3_RETURN_IF_ERROR(check_shape(outputs[1], std::vector<std::int64_t>{1, queries, 4},
-                                   TensorType::kFloat, GraphKind::kDetector, "pred_boxes"));
-  SAM3_RETURN_IF_ERROR(check_shape(outputs[2], std::vector<std::int64_t>{1, queries},
-                                   TensorType::kFloat, GraphKind::kDetector, "pred_logits"));
-  SAM3_RETURN_IF_ERROR(check_shape(outputs[3], std::vector<std::int64_t>{1, 1}, TensorType::kFloat,
-                                   GraphKind::kDetector, "presence_logits"));
-  const float presence = sigmoid(outputs[3].floats()[0]);
+Result<std::vector<Detection>> FiveGraphText::collect(const NamedTensors& values, Size picture,
+                                                      std::string_view prompt,
+                                                      const DetectOptions& options) const {
+  using Dims = std::vector<std::int64_t>;
+  const auto checked = [&](const char* name, const Dims& dims) {
+    return check_shape(values.at(name), dims, TensorType::kFloat, GraphKind::kDetector, name);
+  };
+  SAM3_RETURN_IF_ERROR(checked("pred_logits", Dims{1, -1}));
+  const Tensor& logits = values.at("pred_logits");
+  const std::int64_t queries = logits.dim(1);
+  SAM3_RETURN_IF_ERROR(checked("pred_boxes", Dims{1, queries, 4}));
+  SAM3_RETURN_IF_ERROR(checked("presence_logits", Dims{1, 1}));
+  const auto boxes = values.at("pred_boxes").floats();
+  const float presence = sigmoid(values.at("presence_logits").floats()[0]);
   std::vector<Detection> detections;
+  Dims kept;
   for (std::size_t query = 0; query < static_cast<std::size_t>(queries); ++query) {
-    const float score = sigmoid(outputs[2].floats()[query]) * presence;
-    if (!(static_cast<double>(score) > threshold)) continue;
-    const auto corners = outputs[1].floats().subspan(4 * query).first<4>();
+    const float score = sigmoid(logits.floats()[query]) * presence;
+    if (!(static_cast<double>(score) > options.threshold)) continue;
+    const auto corners = boxes.subspan(4 * query).first<4>();
     if (std::any_of(corners.begin(), corners.end(), [](float v) { return !std::isfinite(v); }))
       continue;
     Detection detection;
@@ -217,9 +236,19 @@ Result<std::vector<Detection>> FiveGraphText::collect(const std::vector<Tensor>&
     detection.score = score;
     detection.box = clamped_box(corners, picture.width, picture.height, picture);
     detection.query = static_cast<int>(query);
-    detection.source =
-        std::make_shared<BitMaskSource>(bits, static_cast<int>(query), bit_order_, picture);
+    kept.push_back(detection.query);
     detections.push_back(std::move(detection));
+  }
+  if (options.masks && !kept.empty()) {
+    SAM3_ASSIGN_OR_RETURN(const Detector::Masks masks, detector_->masks(values, kept));
+    const std::int64_t planes = masks.only_kept ? static_cast<std::int64_t>(kept.size()) : queries;
+    SAM3_RETURN_IF_ERROR(check_shape(masks.bits, Dims{1, planes, -1, -1}, TensorType::kUint8,
+                                     GraphKind::kDetector, "pred_masks_bits"));
+    for (std::size_t i = 0; i < detections.size(); ++i) {
+      const int plane = masks.only_kept ? static_cast<int>(i) : detections[i].query;
+      detections[i].source =
+          std::make_shared<BitMaskSource>(masks.bits, plane, bit_order_, picture);
+    }
   }
   sort_by_score(detections);
   return detections;

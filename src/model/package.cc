@@ -230,13 +230,49 @@ Result<CheckedGraphs> Package::check(Workflow workflow) const {
   return graphs;
 }
 
+namespace {
+
+// Where the engine has to look for weights: the folder behind links, and the names there.
+struct DataFolder {
+  fs::path folder;
+  std::map<std::string, std::string> names;
+};
+
+Result<DataFolder> find_data(const graph::ModelFile& file) {
+  // The engine refuses data that lies outside the folder it is told, after following links: tell it
+  // the folder and the names behind the links.
+  DataFolder data;
+  std::error_code error;
+  std::set<fs::path> folders;
+  if (file.external_files().empty()) folders.insert(fs::absolute(file.path(), error).parent_path());
+  for (const graph::ExternalFile& external : file.external_files()) {
+    const fs::path real = fs::canonical(external.path, error);
+    if (error)
+      return Error{ErrorCode::kNotFound, "this link cannot be followed: " + error.message(),
+                   external.path.string(), ""};
+    folders.insert(real.parent_path());
+    data.names[external.location] = real.filename().string();
+  }
+  if (folders.size() > 1)
+    return Error{ErrorCode::kUnsupported,
+                 "the weights of this graph are links into " + std::to_string(folders.size()) +
+                     " different folders; copy them beside the graph",
+                 file.path().string(), ""};
+  data.folder = *folders.begin();
+  return data;
+}
+
+// The exact sums need weights that no two nodes share (a fault of the engine, seen in 1.32.0).
+std::size_t unshare(graph::ModelFile& file) {
+  if (!runtime::exact_sums_need_own_weights()) return 0;
+  return file.unshare_initializers("MatMulInteger", {1, 3}) +
+         file.unshare_initializers("DequantizeLinear", {0, 1, 2});
+}
+
+}  // namespace
+
 Result<runtime::GraphSource> graph_source(graph::ModelFile file) {
-  // The exact sums need weights that no two nodes share (a fault of the engine, seen in 1.32.0).
-  std::size_t added = 0;
-  if (runtime::exact_sums_need_own_weights())
-    added = file.unshare_initializers("MatMulInteger", {1, 3}) +
-            file.unshare_initializers("DequantizeLinear", {0, 1, 2});
-  const bool changed = added > 0;
+  const bool changed = unshare(file) > 0;
   std::error_code error;
   const auto is_link = [&](const fs::path& path) {
     return fs::is_symlink(fs::symlink_status(path, error));
@@ -245,26 +281,21 @@ Result<runtime::GraphSource> graph_source(graph::ModelFile file) {
   for (const graph::ExternalFile& data : file.external_files()) links = links || is_link(data.path);
   if (!changed && (!links || file.external_files().empty()))
     return runtime::GraphSource{file.path(), "", ""};
-  // The engine refuses data that lies outside the folder it is told, after following links: tell it
-  // the folder and the names behind the links.
-  std::map<std::string, std::string> locations;
-  std::set<fs::path> folders;
-  if (file.external_files().empty()) folders.insert(fs::absolute(file.path(), error).parent_path());
-  for (const graph::ExternalFile& data : file.external_files()) {
-    const fs::path real = fs::canonical(data.path, error);
-    if (error)
-      return Error{ErrorCode::kNotFound, "this link cannot be followed: " + error.message(),
-                   data.path.string(), ""};
-    folders.insert(real.parent_path());
-    locations[data.location] = real.filename().string();
-  }
-  if (folders.size() > 1)
-    return Error{ErrorCode::kUnsupported,
-                 "the weights of this graph are links into " + std::to_string(folders.size()) +
-                     " different folders; copy them beside the graph",
-                 file.path().string(), ""};
-  SAM3_ASSIGN_OR_RETURN(std::string bytes, file.serialize_with_locations(locations));
-  return runtime::GraphSource{file.path(), std::move(bytes), *folders.begin()};
+  SAM3_ASSIGN_OR_RETURN(const DataFolder data, find_data(file));
+  SAM3_ASSIGN_OR_RETURN(std::string bytes, file.serialize_with_locations(data.names));
+  return runtime::GraphSource{file.path(), std::move(bytes), data.folder};
+}
+
+Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
+                                          const graph::ModelFile& origin) {
+  SAM3_ASSIGN_OR_RETURN(const DataFolder data, find_data(origin));
+  SAM3_ASSIGN_OR_RETURN(std::string bytes, model.serialize(data.names));
+  return runtime::GraphSource{origin.path(), std::move(bytes), data.folder};
+}
+
+Result<graph::EditableModel> editable(graph::ModelFile& file) {
+  unshare(file);
+  return graph::EditableModel::from(file);
 }
 
 }  // namespace sam3::model

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/editable_model.h"
 #include "graph/model_file.h"
 #include "model/contract.h"
 #include "runtime/session.h"
@@ -71,6 +72,11 @@ class Package {
 // How the engine has to be given a graph so that it finds the weights, also where model or data are
 // symbolic links, as in a download cache, and so that int8 sums are exact on this processor.
 Result<runtime::GraphSource> graph_source(graph::ModelFile file);
+// The same for a model that was made of `origin`'s. A value of its own weights is held in memory.
+Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
+                                          const graph::ModelFile& origin);
+// A graph that can be changed, with weights of its own for each node where sums ask for that.
+Result<graph::EditableModel> editable(graph::ModelFile& file);
 
 // The parts of an error's message, a line each, under a heading.
 Error listed_error(ErrorCode code, const std::string& heading,

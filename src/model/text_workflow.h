@@ -14,6 +14,7 @@
 #include "model/features.h"
 #include "model/lazy_session.h"
 #include "model/package.h"
+#include "rewrite/rewrites.h"
 #include "runtime/tensor.h"
 #include "sam3/model.h"
 #include "text/tokenizer.h"
@@ -25,6 +26,7 @@ struct WorkflowContext {
   std::shared_ptr<const runtime::Engine> engine;
   ParallelFor runner;
   bool low_memory = false;
+  rewrite::Rewrites rewrites;
 };
 
 class TextWorkflow {
@@ -61,7 +63,7 @@ class TextWorkflow {
 // Tensors of the phrases asked last, so that a phrase is encoded once for many pictures.
 class PhraseCache {
  public:
-  using Tensors = std::vector<runtime::Tensor>;
+  using Tensors = NamedTensors;
   // `make` runs without a lock; two callers may make the same phrase, with equal results.
   Result<Tensors> get(std::string_view phrase, const std::function<Result<Tensors>()>& make);
 

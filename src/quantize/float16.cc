@@ -9,13 +9,23 @@
 #include <utility>
 #include <vector>
 
-#include "quantize/element_types.h"
-#include "quantize/graph_editor.h"
+#include "graph/element_types.h"
+#include "graph/graph_editor.h"
 #include "quantize/lazy_weights.h"
 
 namespace sam3::quantize {
 
 using graph::ElementType;
+using graph::ElementTypes;
+using graph::find_attribute;
+using graph::for_each_use;
+using graph::GraphEditor;
+using graph::infer_types;
+using graph::input_of;
+using graph::is_standard;
+using graph::label;
+using graph::Operand;
+using graph::Weight;
 
 namespace {
 

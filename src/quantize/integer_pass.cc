@@ -9,12 +9,20 @@
 #include <utility>
 #include <vector>
 
-#include "quantize/graph_editor.h"
+#include "graph/graph_editor.h"
 #include "quantize/lazy_weights.h"
 
 namespace sam3::quantize {
 
 using graph::ElementType;
+using graph::float_attribute;
+using graph::GraphEditor;
+using graph::input_of;
+using graph::int_attribute;
+using graph::ints_attribute;
+using graph::is_standard;
+using graph::label;
+using graph::Operand;
 using graph::Weight;
 
 namespace {

@@ -25,7 +25,7 @@ LAYERS = {
     "checksum": ((), ("glib",)),
     "formats": ((), ("libvips", "glib", "libpng", "zlib", "nlohmann-json", "posix")),
     "fetch": (("checksum",), ("libcurl", "nlohmann-json", "posix")),
-    "rewrite": (("graph",), ()),
+    "rewrite": (("graph",), ("onnx schema", "protobuf")),
     "model": (("rewrite", "graph", "runtime", "image", "text", "mask"), ("nlohmann-json",)),
     "convert": (("graph",), ("onnx schema", "protobuf", "nlohmann-json", "posix")),
     "eval": (("model", "mask"), ("nlohmann-json",)),

@@ -10,12 +10,12 @@
 
 #include "graph/editable_model.h"
 
-namespace sam3::quantize {
+namespace sam3::graph {
 
 // What an operand of a node really is.
 struct Operand {
   std::string name;  // of the weight behind Identity and Transpose nodes
-  graph::Weight weight;
+  Weight weight;
   bool transposed = false;          // the operand is the weight transposed (matrices only)
   std::vector<std::string> passed;  // names that were passed on the way, the weight's included
   std::string reason;               // why it is none that could be quantized; else empty
@@ -48,7 +48,7 @@ void for_each_use(const onnx::NodeProto& node, const Visit& visit) {
 class GraphEditor {
  public:
   // Takes the nodes out of `model`, which must outlive the editor; finish() puts new ones in.
-  explicit GraphEditor(graph::EditableModel& model);
+  explicit GraphEditor(EditableModel& model);
 
   const std::vector<onnx::NodeProto>& source() const { return source_; }
   std::int64_t opset() const;  // of the standard operators; 0 if none
@@ -65,7 +65,7 @@ class GraphEditor {
   onnx::NodeProto& add(const std::string& op_type, const std::vector<std::string>& inputs,
                        const std::string& output, const std::string& name);
   // Declares a weight under a new name, which is returned.
-  std::string add_weight(const std::string& wanted, graph::Weight weight);
+  std::string add_weight(const std::string& wanted, Weight weight);
   // What the operand stood for may go if nothing else needs it.
   void release(const Operand& operand);
   void need_domain(const std::string& domain, std::int64_t version);
@@ -74,12 +74,12 @@ class GraphEditor {
   void finish();
 
   onnx::GraphProto& graph() { return *model_.proto.mutable_graph(); }
-  graph::EditableModel& model() { return model_; }
+  EditableModel& model() { return model_; }
 
  private:
   void remove_unused();
 
-  graph::EditableModel& model_;
+  EditableModel& model_;
   std::vector<onnx::NodeProto> source_;
   std::map<std::string, const onnx::NodeProto*, std::less<>> producers_;
   std::set<std::string, std::less<>> graph_inputs_;
@@ -87,4 +87,4 @@ class GraphEditor {
   std::set<std::string, std::less<>> released_;
 };
 
-}  // namespace sam3::quantize
+}  // namespace sam3::graph

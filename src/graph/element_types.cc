@@ -1,14 +1,12 @@
-#include "quantize/element_types.h"
+#include "graph/element_types.h"
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
-#include "quantize/graph_editor.h"
+#include "graph/graph_editor.h"
 
-namespace sam3::quantize {
-
-using graph::ElementType;
+namespace sam3::graph {
 
 namespace {
 
@@ -113,7 +111,7 @@ const std::map<std::string_view, Rule>& rules() {
 
 class Inference {
  public:
-  explicit Inference(const graph::EditableModel& model) {
+  explicit Inference(const EditableModel& model) {
     const onnx::GraphProto& graph = model.proto.graph();
     for (const auto* values : {&graph.value_info(), &graph.input(), &graph.output()})
       for (const auto& value : *values)
@@ -128,6 +126,12 @@ class Inference {
  private:
   void visit(const onnx::NodeProto& node) {
     if (!is_standard(node)) return;
+    if (node.op_type() == "DynamicQuantizeLinear" && node.output_size() == 3) {
+      types_.emplace(node.output(0), ElementType::kUint8);
+      types_.emplace(node.output(1), ElementType::kFloat);
+      types_.emplace(node.output(2), ElementType::kUint8);
+      return;
+    }
     if (const auto* branch = find_attribute(node, "then_branch"))
       return visit_branch(node, *branch);
     const std::optional<ElementType> type = type_of(node);
@@ -184,6 +188,6 @@ class Inference {
 
 }  // namespace
 
-ElementTypes infer_types(const graph::EditableModel& model) { return Inference(model).take(); }
+ElementTypes infer_types(const EditableModel& model) { return Inference(model).take(); }
 
-}  // namespace sam3::quantize
+}  // namespace sam3::graph

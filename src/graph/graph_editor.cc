@@ -1,13 +1,10 @@
-#include "quantize/graph_editor.h"
+#include "graph/graph_editor.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-namespace sam3::quantize {
-
-using graph::ElementType;
-using graph::Weight;
+namespace sam3::graph {
 
 namespace {
 
@@ -17,13 +14,13 @@ std::optional<Weight> constant_floats(const onnx::NodeProto& node) {
   if (!value || value->t().data_type() != onnx::TensorProto::FLOAT) return std::nullopt;
   const onnx::TensorProto& tensor = value->t();
   const std::vector<std::int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  const auto count = graph::element_count(dims);
+  const auto count = element_count(dims);
   std::string bytes = tensor.raw_data();
   if (!tensor.has_raw_data())
     bytes.assign(reinterpret_cast<const char*>(tensor.float_data().data()),
                  static_cast<std::size_t>(tensor.float_data_size()) * sizeof(float));
   if (!count || bytes.size() != *count * sizeof(float)) return std::nullopt;
-  return graph::make_weight(ElementType::kFloat, dims, std::move(bytes));
+  return make_weight(ElementType::kFloat, dims, std::move(bytes));
 }
 
 // The names that a node makes known; also those inside its subgraphs.
@@ -78,7 +75,7 @@ std::vector<std::int64_t> ints_attribute(const onnx::NodeProto& node, std::strin
   return {attribute->ints().begin(), attribute->ints().end()};
 }
 
-GraphEditor::GraphEditor(graph::EditableModel& model) : model_(model) {
+GraphEditor::GraphEditor(EditableModel& model) : model_(model) {
   auto& nodes = *graph().mutable_node();
   source_.assign(std::make_move_iterator(nodes.begin()), std::make_move_iterator(nodes.end()));
   nodes.Clear();
@@ -142,7 +139,7 @@ Operand GraphEditor::look_up(std::string_view name) const {
     return refuse("its weight '" + operand.name +
                   "' is also an input of the graph, which a caller may set");
   if (operand.weight.type != ElementType::kFloat)
-    return refuse("its weight is of type " + graph::to_string(operand.weight.type));
+    return refuse("its weight is of type " + to_string(operand.weight.type));
   if (operand.weight.bytes() == 0) return refuse("its weight has no elements");
   for (const auto* transpose : transposes) {
     if (!swaps_axes(*transpose, operand.weight.dims.size()))
@@ -220,4 +217,4 @@ void GraphEditor::finish() {
   declared.erase(gone, declared.end());
 }
 
-}  // namespace sam3::quantize
+}  // namespace sam3::graph

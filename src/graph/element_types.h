@@ -6,11 +6,11 @@
 
 #include "graph/editable_model.h"
 
-namespace sam3::quantize {
+namespace sam3::graph {
 
 // By name: what the graph declares, else what follows from the operators. Values whose type cannot
 // be told are not in it.
-using ElementTypes = std::map<std::string, graph::ElementType, std::less<>>;
-ElementTypes infer_types(const graph::EditableModel& model);
+using ElementTypes = std::map<std::string, ElementType, std::less<>>;
+ElementTypes infer_types(const EditableModel& model);
 
-}  // namespace sam3::quantize
+}  // namespace sam3::graph

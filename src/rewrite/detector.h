@@ -1,0 +1,40 @@
+// The detector of the five-graph family cut into stages, so that nothing is computed twice or for
+// nobody: what depends on the picture alone once for a picture, on the phrase alone once for a
+// phrase, and masks only where somebody wants them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/editable_model.h"
+#include "sam3/result.h"
+
+namespace sam3::rewrite {
+
+// The graph input of the masks stage that names the queries whose masks are made: int64 [K].
+inline constexpr const char* kKeptQueries = "kept_queries";
+
+struct DetectorCut {
+  std::vector<std::string> picture_inputs;
+  std::vector<std::string> phrase_inputs;
+  std::vector<std::string> object_outputs;  // boxes and scores
+  std::string mask_output;                  // [1, Q, H, W / 8], a plane of bits for each query
+};
+
+// Each stage takes inputs of the detector and outputs of the stages before it, by name. A stage
+// without outputs has nothing to do.
+struct DetectorStages {
+  graph::EditableModel picture;
+  graph::EditableModel phrase;
+  graph::EditableModel objects;
+  graph::EditableModel masks;
+  // Whether the masks stage has the input kKeptQueries and makes [1, K, H, W / 8]; otherwise the
+  // product of queries and pixels was not found, and it makes all Q.
+  bool only_kept = false;
+};
+
+// Values are those of the uncut graph to the last bit, wherever the engine runs the same kernels.
+Result<DetectorStages> cut_detector(const graph::EditableModel& detector, const DetectorCut& cut,
+                                    bool kept_masks);
+
+}  // namespace sam3::rewrite

@@ -1,0 +1,25 @@
+// The rewrites by name, and which of them are on.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sam3/result.h"
+
+namespace sam3::rewrite {
+
+struct Rewrites {
+  bool detector_stages = true;  // the detector cut by what depends on picture and phrase
+  bool kept_masks = true;       // masks of kept queries only; needs the stages
+  bool attention = true;        // attention as one operator
+};
+
+// "detector-stages", "kept-masks", "attention".
+std::vector<std::string> rewrite_names();
+
+// "all", "none", or names that are left out, each with a minus before it: "-attention" or
+// "-attention,-kept-masks". kInvalidArgument for anything else.
+Result<Rewrites> parse_rewrites(std::string_view text);
+
+}  // namespace sam3::rewrite
