@@ -13,7 +13,7 @@ ort_version=1.32.0
 onnx_version=1.23.2
 
 packages="build-essential cmake ninja-build pkg-config git unzip python3 python3-pip
-  libvips-dev libpng-dev libprotobuf-dev protobuf-compiler libutf8proc-dev libcurl4-openssl-dev nlohmann-json3-dev libcli11-dev
+  libvips-dev libhwy-dev libpng-dev libprotobuf-dev protobuf-compiler libutf8proc-dev libcurl4-openssl-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev clang-format locales fonts-dejavu-core"
 
 say() { printf '%s\n' "$*" >&2; }

@@ -125,6 +125,9 @@ class Inference {
 
  private:
   void visit(const onnx::NodeProto& node) {
+    // The engine's own operators, and ours, that are known here make floats of floats.
+    if (node.domain() == "sam3" && node.output_size() == 1)
+      types_.emplace(node.output(0), ElementType::kFloat);
     if (!is_standard(node)) return;
     if (node.op_type() == "DynamicQuantizeLinear" && node.output_size() == 3) {
       types_.emplace(node.output(0), ElementType::kUint8);

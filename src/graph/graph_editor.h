@@ -75,6 +75,10 @@ class GraphEditor {
 
   onnx::GraphProto& graph() { return *model_.proto.mutable_graph(); }
   EditableModel& model() { return model_; }
+  const EditableModel& model() const { return model_; }
+  const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& outputs() const {
+    return model_.proto.graph().output();
+  }
 
  private:
   void remove_unused();

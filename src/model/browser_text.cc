@@ -92,7 +92,8 @@ Status BrowserText::prepare(CheckedGraphs graphs) {
   if (decoder_inputs_.contains("language_embeds")) language_outputs_.emplace_back("text_embeds");
   baked_threshold_ = find_threshold(decoder);
   const auto lazy = [&](GraphKind kind) -> Result<std::unique_ptr<LazySession>> {
-    SAM3_ASSIGN_OR_RETURN(runtime::GraphSource source, graph_source(graphs.take(kind)));
+    SAM3_ASSIGN_OR_RETURN(runtime::GraphSource source,
+                          graph_source(graphs.take(kind), context_.rewrites));
     return std::make_unique<LazySession>(context_.engine, kind, std::move(source));
   };
   SAM3_ASSIGN_OR_RETURN(image_, lazy(GraphKind::kBrowserImageEncoder));

@@ -23,7 +23,12 @@ Result<std::shared_ptr<const Core>> Core::open(const std::filesystem::path& fold
       new Core(std::move(package), std::move(engine), options.low_memory, rewrites));
 }
 
-WorkflowContext Core::context() const { return {engine_, pool_.runner(), low_memory_, rewrites_}; }
+WorkflowContext Core::context() const {
+  WorkflowContext context{engine_, pool_.runner(), low_memory_, rewrites_};
+  // Our operator runs on the processor.
+  if (engine_->effective_device() != "cpu") context.rewrites.attention = false;
+  return context;
+}
 
 Result<const TextWorkflow*> Core::text() const {
   std::lock_guard lock(mutex_);

@@ -34,7 +34,8 @@ Result<std::unique_ptr<const Detector>> Detector::create(graph::ModelFile file,
       detector->objects_.inputs.push_back(input.name);
     detector->objects_.outputs = contract().object_outputs;
     detector->objects_.outputs.emplace_back(kMaskOutput);
-    SAM3_ASSIGN_OR_RETURN(runtime::GraphSource source, graph_source(std::move(file)));
+    SAM3_ASSIGN_OR_RETURN(runtime::GraphSource source,
+                          graph_source(std::move(file), context.rewrites));
     detector->objects_.session =
         std::make_unique<LazySession>(context.engine, GraphKind::kDetector, std::move(source));
   }
@@ -56,7 +57,7 @@ Result<Detector::Stage> Detector::make_stage(const graph::EditableModel& model,
 }
 
 Status Detector::cut(graph::ModelFile& file, const WorkflowContext& context) {
-  SAM3_ASSIGN_OR_RETURN(const graph::EditableModel whole, editable(file));
+  SAM3_ASSIGN_OR_RETURN(const graph::EditableModel whole, editable(file, context.rewrites));
   SAM3_ASSIGN_OR_RETURN(const rewrite::DetectorStages stages,
                         rewrite::cut_detector(whole, contract(), context.rewrites.kept_masks));
   SAM3_ASSIGN_OR_RETURN(picture_, make_stage(stages.picture, file, context));

@@ -74,9 +74,9 @@ Status FiveGraphText::prepare(CheckedGraphs graphs) {
   SAM3_ASSIGN_OR_RETURN(bit_order_, find_bit_order(graphs.at(GraphKind::kDetector)));
   prompt_length_ = graphs.at(GraphKind::kDetector).find_input("text_features")->dims[1];
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource vision_source,
-                        graph_source(graphs.take(GraphKind::kVisionEncoder)));
+                        graph_source(graphs.take(GraphKind::kVisionEncoder), context_.rewrites));
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource text_source,
-                        graph_source(graphs.take(GraphKind::kTextEncoder)));
+                        graph_source(graphs.take(GraphKind::kTextEncoder), context_.rewrites));
   SAM3_ASSIGN_OR_RETURN(detector_, Detector::create(graphs.take(GraphKind::kDetector), context_));
   const auto lazy = [&](GraphKind kind, runtime::GraphSource source) {
     return std::make_unique<LazySession>(context_.engine, kind, std::move(source));
@@ -85,7 +85,7 @@ Status FiveGraphText::prepare(CheckedGraphs graphs) {
   text_ = lazy(GraphKind::kTextEncoder, std::move(text_source));
   if (!graphs.contains(GraphKind::kGeometryEncoder)) return {};
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource geometry_source,
-                        graph_source(graphs.take(GraphKind::kGeometryEncoder)));
+                        graph_source(graphs.take(GraphKind::kGeometryEncoder), context_.rewrites));
   geometry_ = lazy(GraphKind::kGeometryEncoder, std::move(geometry_source));
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/macros.h"
+#include "rewrite/attention.h"
 
 namespace sam3::model {
 
@@ -293,9 +294,18 @@ Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
   return runtime::GraphSource{origin.path(), std::move(bytes), data.folder};
 }
 
-Result<graph::EditableModel> editable(graph::ModelFile& file) {
+Result<runtime::GraphSource> graph_source(graph::ModelFile file,
+                                          const rewrite::Rewrites& rewrites) {
+  if (!rewrites.attention) return graph_source(std::move(file));
+  SAM3_ASSIGN_OR_RETURN(const graph::EditableModel model, editable(file, rewrites));
+  return graph_source(model, file);
+}
+
+Result<graph::EditableModel> editable(graph::ModelFile& file, const rewrite::Rewrites& rewrites) {
   unshare(file);
-  return graph::EditableModel::from(file);
+  SAM3_ASSIGN_OR_RETURN(graph::EditableModel model, graph::EditableModel::from(file));
+  if (rewrites.attention) rewrite::fuse_attention(model);
+  return model;
 }
 
 }  // namespace sam3::model

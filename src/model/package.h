@@ -11,6 +11,7 @@
 #include "graph/editable_model.h"
 #include "graph/model_file.h"
 #include "model/contract.h"
+#include "rewrite/rewrites.h"
 #include "runtime/session.h"
 #include "sam3/model.h"
 #include "sam3/result.h"
@@ -72,11 +73,14 @@ class Package {
 // How the engine has to be given a graph so that it finds the weights, also where model or data are
 // symbolic links, as in a download cache, and so that int8 sums are exact on this processor.
 Result<runtime::GraphSource> graph_source(graph::ModelFile file);
+// The same with the rewrites of single graphs that are on.
+Result<runtime::GraphSource> graph_source(graph::ModelFile file, const rewrite::Rewrites& rewrites);
 // The same for a model that was made of `origin`'s. A value of its own weights is held in memory.
 Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
                                           const graph::ModelFile& origin);
-// A graph that can be changed, with weights of its own for each node where sums ask for that.
-Result<graph::EditableModel> editable(graph::ModelFile& file);
+// A graph that can be changed, with weights of its own for each node where sums ask for that, and
+// with the rewrites of single graphs that are on.
+Result<graph::EditableModel> editable(graph::ModelFile& file, const rewrite::Rewrites& rewrites);
 
 // The parts of an error's message, a line each, under a heading.
 Error listed_error(ErrorCode code, const std::string& heading,

@@ -104,10 +104,11 @@ Result<std::unique_ptr<const PointWorkflow>> PointWorkflow::create(const Package
   if (workflow->image_size_ < 1)
     return Error{ErrorCode::kUnsupported, "the size of pixel_values is not a number in the graph",
                  vision.path().string(), "tracker_vision_encoder"};
-  SAM3_ASSIGN_OR_RETURN(runtime::GraphSource vision_source,
-                        graph_source(graphs.take(GraphKind::kTrackerVisionEncoder)));
+  SAM3_ASSIGN_OR_RETURN(
+      runtime::GraphSource vision_source,
+      graph_source(graphs.take(GraphKind::kTrackerVisionEncoder), context.rewrites));
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource decoder_source,
-                        graph_source(graphs.take(GraphKind::kPromptDecoder)));
+                        graph_source(graphs.take(GraphKind::kPromptDecoder), context.rewrites));
   workflow->vision_ = std::make_unique<LazySession>(
       context.engine, GraphKind::kTrackerVisionEncoder, std::move(vision_source));
   workflow->decoder_ = std::make_unique<LazySession>(context.engine, GraphKind::kPromptDecoder,

@@ -143,4 +143,30 @@ Result<graph::EditableModel> GraphIndex::extract(const Names& given,
   return part;
 }
 
+void remove_dead(graph::EditableModel& model) {
+  onnx::GraphProto& graph = *model.proto.mutable_graph();
+  Names used;
+  for (const auto& output : graph.output()) used.insert(output.name());
+  auto& nodes = *graph.mutable_node();
+  std::vector<bool> stays(static_cast<std::size_t>(nodes.size()));
+  for (int i = nodes.size() - 1; i >= 0; --i) {
+    const auto& outputs = nodes[i].output();
+    const bool needed = std::any_of(outputs.begin(), outputs.end(),
+                                    [&](const std::string& name) { return used.contains(name); });
+    stays[static_cast<std::size_t>(i)] = needed;
+    if (needed) graph::for_each_use(nodes[i], [&](const std::string& name) { used.insert(name); });
+  }
+  int kept = 0;
+  for (int i = 0; i < nodes.size(); ++i)
+    if (stays[static_cast<std::size_t>(i)]) nodes.SwapElements(kept++, i);
+  nodes.DeleteSubrange(kept, nodes.size() - kept);
+  std::erase_if(model.weights, [&](const auto& entry) { return !used.contains(entry.first); });
+  Names made;
+  for (const auto& node : nodes) made.insert(node.output().begin(), node.output().end());
+  auto& declared = *graph.mutable_value_info();
+  const auto gone = std::remove_if(declared.begin(), declared.end(),
+                                   [&](const auto& value) { return !made.contains(value.name()); });
+  declared.erase(gone, declared.end());
+}
+
 }  // namespace sam3::rewrite

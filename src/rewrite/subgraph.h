@@ -50,4 +50,7 @@ class GraphIndex {
   graph::ElementTypes types_;
 };
 
+// Takes out nodes and weights from which no output follows.
+void remove_dead(graph::EditableModel& model);
+
 }  // namespace sam3::rewrite

@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "runtime/environment.h"
+#include "runtime/operators/attention.h"
 
 namespace sam3::runtime {
 
@@ -65,6 +66,7 @@ Result<std::shared_ptr<const Session>> Session::open(std::shared_ptr<const Engin
     // to: sums of int8 graphs would then be wrong there, and answers differ between machines.
     options.AddConfigEntry("session.x64quantprecision", "1");
     options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_ENABLE_ALL);
+    options.Add(attention_domain());
     SAM3_RETURN_IF_ERROR(append_provider(*engine, options));
     if (source.bytes.empty()) {
       state->session = Ort::Session(state->environment->env, source.file.c_str(), options);

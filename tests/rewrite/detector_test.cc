@@ -39,7 +39,7 @@ class DetectorStagesTest : public testing::TestWithParam<Case> {
   }
   graph::EditableModel whole() const {
     auto file = graph::ModelFile::read(folder() / "model.onnx").value();
-    return model::editable(file).value();
+    return model::editable(file, parse_rewrites("none").value()).value();
   }
   // Made-up inputs of the declared sizes, with half of the prompt as padding.
   static Values inputs(const graph::EditableModel& detector) {

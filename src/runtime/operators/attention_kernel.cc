@@ -1,0 +1,269 @@
+#include "runtime/operators/attention_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+// Compiled once for each vector unit; those whose vectors have no fixed size are left out.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/operators/attention_kernel.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace sam3::runtime::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A tile of scores, keys down and queries across, stays in the first-level cache.
+constexpr std::size_t kQueries = 48;
+constexpr std::size_t kKeys = 64;
+constexpr float kLog2E = 1.44269504088896340736F;
+
+using Floats = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Floats>;
+
+// Rows and vectors of a product that are summed in registers: of 16 registers 4 x 3 leaves enough
+// for operands, of 32 8 x 3.
+constexpr std::size_t kVectors = 3;
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
+constexpr std::size_t kRows = 8;
+#else
+constexpr std::size_t kRows = 4;
+#endif
+
+// Element (r, i) of an operand lies at data[r * row + i * step].
+struct Matrix {
+  const float* data;
+  std::size_t row;
+  std::size_t step;
+};
+
+// target[r][q] = target[r][q] * factor[q] + sum over i of a(r, i) * b[i][q], for R rows and a
+// panel of queries; rows of target and b are kQueries apart. A null factor is zero.
+template <std::size_t R>
+HWY_INLINE void multiply_panel(const Matrix& a, const float* HWY_RESTRICT b, std::size_t depth,
+                               const float* factor, float* HWY_RESTRICT target) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  Vector sums[R][kVectors];
+  for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  for (std::size_t i = 0; i < depth; ++i) {
+    Vector right[kVectors];
+    for (std::size_t v = 0; v < kVectors; ++v) right[v] = hn::Load(d, b + i * kQueries + v * lanes);
+    for (std::size_t r = 0; r < R; ++r) {
+      const Vector left = hn::Set(d, a.data[r * a.row + i * a.step]);
+      for (std::size_t v = 0; v < kVectors; ++v)
+        sums[r][v] = hn::MulAdd(left, right[v], sums[r][v]);
+    }
+  }
+  for (std::size_t r = 0; r < R; ++r)
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      float* place = target + r * kQueries + v * lanes;
+      Vector sum = sums[r][v];
+      if (factor) sum = hn::MulAdd(hn::Load(d, place), hn::Load(d, factor + v * lanes), sum);
+      hn::Store(sum, d, place);
+    }
+}
+
+void multiply(const Matrix& a, std::size_t rows, const float* b, std::size_t depth,
+              const float* factor, float* target) {
+  const std::size_t panel = kVectors * hn::Lanes(Floats());
+  std::size_t r = 0;
+  for (; r + kRows <= rows; r += kRows)
+    for (std::size_t q = 0; q < kQueries; q += panel)
+      multiply_panel<kRows>({a.data + r * a.row, a.row, a.step}, b + q, depth,
+                            factor ? factor + q : nullptr, target + r * kQueries + q);
+  for (; r < rows; ++r)
+    for (std::size_t q = 0; q < kQueries; q += panel)
+      multiply_panel<1>({a.data + r * a.row, a.row, a.step}, b + q, depth,
+                        factor ? factor + q : nullptr, target + r * kQueries + q);
+}
+
+// 2^x for x <= 0; 0 below the normal numbers and for -infinity. The polynomial is the series of
+// 2^f for |f| <= 1/2, whose next term is below 1.3e-7 of the value: one unit in the last place.
+HWY_INLINE Vector exp2_of(Vector x) {
+  const Floats d;
+  const hn::RebindToSigned<Floats> di;
+  const Vector least = hn::Set(d, -126.0F);
+  const Vector clamped = hn::Max(x, least);
+  const Vector whole = hn::Round(clamped);
+  const Vector f = hn::Sub(clamped, whole);
+  Vector p = hn::Set(d, 1.5403530393381610e-4F);
+  p = hn::MulAdd(p, f, hn::Set(d, 1.3333558146428443e-3F));
+  p = hn::MulAdd(p, f, hn::Set(d, 9.6181291076284772e-3F));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.5504108664821580e-2F));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.4022650695910072e-1F));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.9314718055994531e-1F));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
+  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
+  const Vector value = hn::Mul(p, hn::BitCast(d, exponent));
+  return hn::IfThenZeroElse(hn::Lt(x, least), value);
+}
+
+// What a tile needs while it goes over the keys; rows are kQueries long.
+struct Tile {
+  float* query;   // [head_size], turned and scaled
+  float* value;   // [kKeys][head_size], the block's rows without gaps
+  float* scores;  // [kKeys]
+  float* sums;    // [head_size], the weighted values so far
+  float* largest;
+  float* total;
+  float* factor;
+
+  static std::size_t floats(std::size_t head_size) {
+    return head_size * kQueries * 2 + kKeys * head_size + kKeys * kQueries + 3 * kQueries;
+  }
+  Tile(float* memory, std::size_t head_size) {
+    const auto take = [&](std::size_t count) { return std::exchange(memory, memory + count); };
+    query = take(head_size * kQueries);
+    sums = take(head_size * kQueries);
+    scores = take(kKeys * kQueries);
+    largest = take(kQueries);
+    total = take(kQueries);
+    factor = take(kQueries);
+    value = take(kKeys * head_size);
+  }
+};
+
+const float* row_of(const HeadRows& rows, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  return rows.data + batch * rows.batch_stride + head * rows.head_stride + row * rows.row_stride;
+}
+
+void add_bias(const AttentionBias& bias, const float* at, std::size_t keys, std::size_t queries,
+              float* scores) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t k = 0; k < keys; ++k) {
+    const float* here = at + static_cast<std::int64_t>(k) * bias.key_stride;
+    float* row = scores + k * kQueries;
+    if (bias.query_stride == 0) {
+      const Vector all = hn::Set(d, *here * kLog2E);
+      for (std::size_t q = 0; q < kQueries; q += lanes)
+        hn::Store(hn::Add(hn::Load(d, row + q), all), d, row + q);
+    } else {
+      for (std::size_t q = 0; q < queries; ++q)
+        row[q] += here[static_cast<std::int64_t>(q) * bias.query_stride] * kLog2E;
+    }
+  }
+}
+
+// Scores become weights relative to the running maximum; sums so far are to be multiplied by
+// factor.
+void update_softmax(std::size_t keys, const Tile& tile) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  const Vector lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (std::size_t q = 0; q < kQueries; q += lanes) {
+    const Vector before = hn::Load(d, tile.largest + q);
+    Vector largest = before;
+    for (std::size_t k = 0; k < keys; ++k)
+      largest = hn::Max(largest, hn::Load(d, tile.scores + k * kQueries + q));
+    hn::Store(largest, d, tile.largest + q);
+    // -infinity minus itself would be NaN.
+    const Vector base = hn::IfThenZeroElse(hn::Eq(largest, lowest), largest);
+    const Vector factor = exp2_of(hn::Sub(before, base));
+    Vector total = hn::Mul(hn::Load(d, tile.total + q), factor);
+    for (std::size_t k = 0; k < keys; ++k) {
+      float* score = tile.scores + k * kQueries + q;
+      const Vector weight = exp2_of(hn::Sub(hn::Load(d, score), base));
+      hn::Store(weight, d, score);
+      total = hn::Add(total, weight);
+    }
+    hn::Store(total, d, tile.total + q);
+    hn::Store(factor, d, tile.factor + q);
+  }
+}
+
+void run_job(const AttentionProblem& problem, std::int64_t job) {
+  const std::int64_t tiles = (problem.queries + static_cast<std::int64_t>(kQueries) - 1) /
+                             static_cast<std::int64_t>(kQueries);
+  const std::int64_t head = job / tiles % problem.heads;
+  const std::int64_t batch = job / tiles / problem.heads;
+  const std::int64_t first = job % tiles * static_cast<std::int64_t>(kQueries);
+  const auto queries =
+      static_cast<std::size_t>(std::min<std::int64_t>(kQueries, problem.queries - first));
+  const auto size = static_cast<std::size_t>(problem.head_size);
+  constexpr std::size_t kAlignment = 64;
+  thread_local std::vector<float> memory;
+  memory.resize(Tile::floats(size) + kAlignment / sizeof(float));
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  const Tile tile(reinterpret_cast<float*>((address + kAlignment - 1) / kAlignment * kAlignment),
+                  size);
+  std::fill_n(tile.query, size * kQueries, 0.0F);
+  for (std::size_t q = 0; q < queries; ++q) {
+    const float* row = row_of(problem.query, batch, head, first + static_cast<std::int64_t>(q));
+    for (std::size_t i = 0; i < size; ++i)
+      tile.query[i * kQueries + q] = row[i] * (problem.scale * kLog2E);
+  }
+  std::fill_n(tile.sums, size * kQueries, 0.0F);
+  std::fill_n(tile.total, kQueries, 0.0F);
+  std::fill_n(tile.largest, kQueries, -std::numeric_limits<float>::infinity());
+  for (std::int64_t k = 0; k < problem.keys; k += std::int64_t{kKeys}) {
+    const auto keys = static_cast<std::size_t>(std::min<std::int64_t>(kKeys, problem.keys - k));
+    multiply(
+        {row_of(problem.key, batch, head, k), static_cast<std::size_t>(problem.key.row_stride), 1},
+        keys, tile.query, size, nullptr, tile.scores);
+    const AttentionBias& bias = problem.bias;
+    if (bias.data)
+      add_bias(bias,
+               bias.data + batch * bias.batch_stride + head * bias.head_stride +
+                   first * bias.query_stride + k * bias.key_stride,
+               keys, queries, tile.scores);
+    update_softmax(keys, tile);
+    for (std::size_t i = 0; i < keys; ++i)
+      std::copy_n(row_of(problem.value, batch, head, k + static_cast<std::int64_t>(i)), size,
+                  tile.value + i * size);
+    multiply({tile.value, 1, size}, size, tile.scores, keys, tile.factor, tile.sums);
+  }
+  const HeadRows& rows = problem.result_rows;
+  for (std::size_t q = 0; q < queries; ++q) {
+    float* row = problem.result + batch * rows.batch_stride + head * rows.head_stride +
+                 (first + static_cast<std::int64_t>(q)) * rows.row_stride;
+    const bool empty = problem.zero_empty && tile.total[q] == 0;
+    const float inverse = empty ? 0 : 1 / tile.total[q];
+    for (std::size_t i = 0; i < size; ++i) row[i] = tile.sums[i * kQueries + q] * inverse;
+  }
+}
+
+}  // namespace
+
+AttentionKernel kernel() { return {hwy::TargetName(HWY_TARGET), run_job}; }
+std::int64_t tile_queries() { return static_cast<std::int64_t>(kQueries); }
+
+}  // namespace sam3::runtime::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sam3::runtime {
+
+HWY_EXPORT(kernel);
+HWY_EXPORT(tile_queries);
+
+const std::vector<AttentionKernel>& attention_kernels() {
+  static const auto* const kernels = [] {
+    auto* list = new std::vector<AttentionKernel>;
+    for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      hwy::SetSupportedTargetsForTest(target);
+      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+      list->push_back(HWY_DYNAMIC_DISPATCH(kernel)());
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    return list;
+  }();
+  return *kernels;
+}
+
+std::int64_t attention_jobs(const AttentionProblem& problem) {
+  const std::int64_t tile = HWY_STATIC_DISPATCH(tile_queries)();
+  return problem.batches * problem.heads * ((problem.queries + tile - 1) / tile);
+}
+
+}  // namespace sam3::runtime
+#endif
