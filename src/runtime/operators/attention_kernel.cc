@@ -43,17 +43,36 @@ struct Matrix {
   std::size_t step;
 };
 
-// target[r][q] = target[r][q] * factor[q] + sum over i of a(r, i) * b[i][q], for R rows and a
-// panel of queries; rows of target and b are kQueries apart. A null factor is zero.
+// target[r][q] = target[r][q] * factor[q] + sum over i < depth of a(r, i) * b[i][q]; rows of target
+// and b are kQueries apart. A null factor is zero.
+struct Product {
+  Matrix a;
+  const float* b;
+  std::size_t depth;
+  const float* factor;
+  float* target;
+
+  // Rows from r on, queries from q on.
+  Product from(std::size_t r, std::size_t q) const {
+    return {{a.data + r * a.row, a.row, a.step},
+            b + q,
+            depth,
+            factor ? factor + q : nullptr,
+            target + r * kQueries + q};
+  }
+};
+
+// R rows and a panel of queries.
 template <std::size_t R>
-HWY_INLINE void multiply_panel(const Matrix& a, const float* HWY_RESTRICT b, std::size_t depth,
-                               const float* factor, float* HWY_RESTRICT target) {
+HWY_INLINE void multiply_panel(const Product& product) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
+  const Matrix a = product.a;
+  const float* HWY_RESTRICT b = product.b;
   Vector sums[R][kVectors];
   for (std::size_t r = 0; r < R; ++r)
     for (std::size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
-  for (std::size_t i = 0; i < depth; ++i) {
+  for (std::size_t i = 0; i < product.depth; ++i) {
     Vector right[kVectors];
     for (std::size_t v = 0; v < kVectors; ++v) right[v] = hn::Load(d, b + i * kQueries + v * lanes);
     for (std::size_t r = 0; r < R; ++r) {
@@ -64,25 +83,21 @@ HWY_INLINE void multiply_panel(const Matrix& a, const float* HWY_RESTRICT b, std
   }
   for (std::size_t r = 0; r < R; ++r)
     for (std::size_t v = 0; v < kVectors; ++v) {
-      float* place = target + r * kQueries + v * lanes;
+      float* place = product.target + r * kQueries + v * lanes;
       Vector sum = sums[r][v];
-      if (factor) sum = hn::MulAdd(hn::Load(d, place), hn::Load(d, factor + v * lanes), sum);
+      if (product.factor)
+        sum = hn::MulAdd(hn::Load(d, place), hn::Load(d, product.factor + v * lanes), sum);
       hn::Store(sum, d, place);
     }
 }
 
-void multiply(const Matrix& a, std::size_t rows, const float* b, std::size_t depth,
-              const float* factor, float* target) {
+void multiply(const Product& product, std::size_t rows) {
   const std::size_t panel = kVectors * hn::Lanes(Floats());
   std::size_t r = 0;
   for (; r + kRows <= rows; r += kRows)
-    for (std::size_t q = 0; q < kQueries; q += panel)
-      multiply_panel<kRows>({a.data + r * a.row, a.row, a.step}, b + q, depth,
-                            factor ? factor + q : nullptr, target + r * kQueries + q);
+    for (std::size_t q = 0; q < kQueries; q += panel) multiply_panel<kRows>(product.from(r, q));
   for (; r < rows; ++r)
-    for (std::size_t q = 0; q < kQueries; q += panel)
-      multiply_panel<1>({a.data + r * a.row, a.row, a.step}, b + q, depth,
-                        factor ? factor + q : nullptr, target + r * kQueries + q);
+    for (std::size_t q = 0; q < kQueries; q += panel) multiply_panel<1>(product.from(r, q));
 }
 
 // 2^x for x <= 0; 0 below the normal numbers and for -infinity. The polynomial is the series of
@@ -206,9 +221,9 @@ void run_job(const AttentionProblem& problem, std::int64_t job) {
   std::fill_n(tile.largest, kQueries, -std::numeric_limits<float>::infinity());
   for (std::int64_t k = 0; k < problem.keys; k += std::int64_t{kKeys}) {
     const auto keys = static_cast<std::size_t>(std::min<std::int64_t>(kKeys, problem.keys - k));
-    multiply(
-        {row_of(problem.key, batch, head, k), static_cast<std::size_t>(problem.key.row_stride), 1},
-        keys, tile.query, size, nullptr, tile.scores);
+    const Matrix key{row_of(problem.key, batch, head, k),
+                     static_cast<std::size_t>(problem.key.row_stride), 1};
+    multiply({key, tile.query, size, nullptr, tile.scores}, keys);
     const AttentionBias& bias = problem.bias;
     if (bias.data)
       add_bias(bias,
@@ -219,7 +234,7 @@ void run_job(const AttentionProblem& problem, std::int64_t job) {
     for (std::size_t i = 0; i < keys; ++i)
       std::copy_n(row_of(problem.value, batch, head, k + static_cast<std::int64_t>(i)), size,
                   tile.value + i * size);
-    multiply({tile.value, 1, size}, size, tile.scores, keys, tile.factor, tile.sums);
+    multiply({{tile.value, 1, size}, tile.scores, keys, tile.factor, tile.sums}, size);
   }
   const HeadRows& rows = problem.result_rows;
   for (std::size_t q = 0; q < queries; ++q) {
