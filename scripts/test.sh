@@ -1,6 +1,6 @@
 #!/bin/bash
-# The whole suite: static checks, all tests of the release build, the fuzzers for a minute, then all tests with the address
-# and undefined-behaviour sanitizers. Its last line is "N passed, N failed", over everything that ran.
+# The whole suite: static checks, all tests of the release build, all tests with the address and
+# undefined-behaviour sanitizers, then the fuzzers for a minute. Its last line is "N passed, N failed", over everything that ran.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 exec </dev/null
@@ -65,7 +65,8 @@ step scripts/setup.sh
 build release
 counted "static checks" scripts/check.sh
 run_tests release
-counted "fuzzers" scripts/fuzz.sh 60
+step scripts/setup.sh fuzz
 build asan
 run_tests asan
+counted "fuzzers" scripts/fuzz.sh 60
 finish

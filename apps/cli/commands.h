@@ -15,5 +15,6 @@ int run_convert(const ConvertOptions& options);
 int run_verify(const VerifyOptions& options);
 int run_quantize(const QuantizeOptions& options);
 int run_eval(const EvalOptions& options);
+int run_bench(const BenchOptions& options);
 
 }  // namespace sam3::cli

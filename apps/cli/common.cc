@@ -101,6 +101,7 @@ ModelOptions model_options(const RunOptions& options) {
   model.threads = static_cast<int>(options.threads);
   model.low_memory = options.low_memory;
   model.rewrite = options.rewrite;
+  model.profile = options.profile;
   if (const char* library = environment("SAM3_ONNXRUNTIME_LIBRARY")) model.onnxruntime = library;
   return model;
 }

@@ -25,7 +25,7 @@ std::vector<Command> all_commands() {
   return {make_command(run_segment), make_command(run_detect),  make_command(run_classes),
           make_command(run_points),  make_command(run_inspect), make_command(run_pull),
           make_command(run_convert), make_command(run_verify),  make_command(run_quantize),
-          make_command(run_eval)};
+          make_command(run_eval),    make_command(run_bench)};
 }
 
 int print_version() {

@@ -17,6 +17,7 @@ struct RunOptions {
   bool allow_truncated = false;
   bool low_memory = false;
   std::string rewrite = "all";
+  std::string profile;  // folder; no option of its own
   bool quiet = false;
   bool verbose = false;
 
@@ -30,8 +31,9 @@ struct RunOptions {
               {1, 1e12}, max_pixels);
     v.flag({"allow-truncated", "", "accept pictures that are cut off or damaged, with a warning"},
            allow_truncated);
-    v.flag({"low-memory", "", "release the picture encoder after each picture"}, low_memory);
-    v.text({"rewrite", "LIST", "exact rewrites of the graphs: all, none, or -NAME,-NAME"}, rewrite);
+    v.flag({"low-memory", "", "keep one encoder open at a time"}, low_memory);
+    v.text({"rewrite", "LIST", "exact rewrites of the graphs: all, none, -NAME,-NAME, or plain"},
+           rewrite);
     v.flag({"quiet", "", "no notes, warnings or progress"}, quiet);
     v.flag({"verbose", "", "more notes, the engine's among them"}, verbose);
   }
@@ -398,6 +400,29 @@ struct EvalOptions {
             "keep detections with a score above X; average precision needs the low ones"},
            {0, 1, false}, min_score);
     v.flag({"json", "", "print JSON"}, json);
+    run.visit(v);
+  }
+};
+
+struct BenchOptions {
+  static constexpr const char* kName = "bench";
+  static constexpr const char* kHelp = "measure time and memory of both workflows";
+
+  RunOptions run;
+  std::string image;
+  long long runs = 3;
+  bool baseline = false;
+  bool profile = false;
+  std::string json;
+
+  void visit(OptionVisitor& v) {
+    v.text({"image", "FILE", "picture to measure with; without it, a small made-up one"}, image);
+    v.integer({"runs", "N", "runs of each step; the table shows medians"}, {1, 1000}, runs);
+    v.flag({"baseline", "", "run plain ONNX Runtime on the untouched graphs too, and compare"},
+           baseline);
+    v.flag({"profile", "", "then one more run, with the time of every operator in every graph"},
+           profile);
+    v.text({"json", "FILE", "result as JSON; - for standard output"}, json);
     run.visit(v);
   }
 };

@@ -34,11 +34,16 @@ struct ModelOptions {
   std::string device = "auto";
   // Threads of a run; 0 counts the processors that this process may use.
   int threads = 0;
-  // Releases each picture encoder after use: less memory, and loading again for the next picture.
+  // Keeps at most one of the encoders of pictures and phrases open, each from its first use to the
+  // other's: less memory, and loading again for the next picture and for new phrases on it.
   bool low_memory = false;
   // Exact rewrites that make graphs faster or smaller while they are loaded: "all", "none", or
-  // names to leave out, such as "-attention,-kept-masks".
+  // names to leave out, such as "-attention,-kept-masks". "plain": none, and ONNX Runtime's own
+  // settings of memory and sums, for comparisons.
   std::string rewrite = "all";
+  // A folder that gets a profile of each graph (Chrome's trace format) when the model goes. Empty:
+  // none.
+  std::string profile;
   // ONNX Runtime's library: a path, or a name for the dynamic linker. The first one of a process
   // stays.
   std::string onnxruntime = "libonnxruntime.so.1";
@@ -182,7 +187,8 @@ class SAM3_API Model {
   static Result<Model> open(const std::filesystem::path& folder, const ModelOptions& options = {});
 
   // Checks files and contract of the graphs that a workflow needs, all differences at once, and
-  // opens them. The other calls do this by themselves; only graphs of the workflow are touched.
+  // opens them (with low_memory, encoders when they are needed). The other calls do this by
+  // themselves; only graphs of the workflow are touched.
   Status prepare(Workflow workflow) const;
 
   // Text workflow.

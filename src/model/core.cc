@@ -17,7 +17,8 @@ Result<std::shared_ptr<const Core>> Core::open(const std::filesystem::path& fold
                                                const ModelOptions& options) {
   SAM3_ASSIGN_OR_RETURN(const rewrite::Rewrites rewrites, rewrite::parse_rewrites(options.rewrite));
   SAM3_ASSIGN_OR_RETURN(
-      auto engine, runtime::Engine::create({options.onnxruntime, options.device, options.threads}));
+      auto engine, runtime::Engine::create({options.onnxruntime, options.device, options.threads,
+                                            rewrites.engine_defaults, options.profile}));
   SAM3_ASSIGN_OR_RETURN(Package package, Package::open(folder));
   return std::shared_ptr<const Core>(
       new Core(std::move(package), std::move(engine), options.low_memory, rewrites));

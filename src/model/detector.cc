@@ -44,7 +44,8 @@ Result<std::unique_ptr<const Detector>> Detector::create(graph::ModelFile file,
 
 Result<Detector::Stage> Detector::make_stage(const graph::EditableModel& model,
                                              const graph::ModelFile& origin,
-                                             const WorkflowContext& context) {
+                                             const WorkflowContext& context,
+                                             const std::string& name) {
   Stage stage;
   const auto& graph = model.proto.graph();
   if (graph.output().empty()) return stage;
@@ -52,7 +53,7 @@ Result<Detector::Stage> Detector::make_stage(const graph::EditableModel& model,
   stage.outputs = names_of(graph.output());
   SAM3_ASSIGN_OR_RETURN(runtime::GraphSource source, graph_source(model, origin));
   stage.session =
-      std::make_unique<LazySession>(context.engine, GraphKind::kDetector, std::move(source));
+      std::make_unique<LazySession>(context.engine, "detector_" + name, std::move(source));
   return stage;
 }
 
@@ -60,10 +61,10 @@ Status Detector::cut(graph::ModelFile& file, const WorkflowContext& context) {
   SAM3_ASSIGN_OR_RETURN(const graph::EditableModel whole, editable(file, context.rewrites));
   SAM3_ASSIGN_OR_RETURN(const rewrite::DetectorStages stages,
                         rewrite::cut_detector(whole, contract(), context.rewrites.kept_masks));
-  SAM3_ASSIGN_OR_RETURN(picture_, make_stage(stages.picture, file, context));
-  SAM3_ASSIGN_OR_RETURN(phrase_, make_stage(stages.phrase, file, context));
-  SAM3_ASSIGN_OR_RETURN(objects_, make_stage(stages.objects, file, context));
-  SAM3_ASSIGN_OR_RETURN(masks_, make_stage(stages.masks, file, context));
+  SAM3_ASSIGN_OR_RETURN(picture_, make_stage(stages.picture, file, context, "picture"));
+  SAM3_ASSIGN_OR_RETURN(phrase_, make_stage(stages.phrase, file, context, "phrase"));
+  SAM3_ASSIGN_OR_RETURN(objects_, make_stage(stages.objects, file, context, "objects"));
+  SAM3_ASSIGN_OR_RETURN(masks_, make_stage(stages.masks, file, context, "masks"));
   only_kept_ = stages.only_kept;
   return {};
 }

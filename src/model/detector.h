@@ -46,7 +46,7 @@ class Detector {
 
   Status cut(graph::ModelFile& file, const WorkflowContext& context);
   static Result<Stage> make_stage(const graph::EditableModel& model, const graph::ModelFile& origin,
-                                  const WorkflowContext& context);
+                                  const WorkflowContext& context, const std::string& name);
 
   Stage picture_;
   Stage phrase_;

@@ -92,13 +92,16 @@ Status FiveGraphText::prepare(CheckedGraphs graphs) {
 
 Status FiveGraphText::load() const {
   for (LazySession* session : {vision_.get(), text_.get(), geometry_.get()}) {
-    if (!session) continue;
+    // One large graph at a time: each is opened when it is needed.
+    if (!session || context_.low_memory) continue;
     if (auto opened = session->get(); !opened.ok()) return opened.error();
   }
   return detector_->load();
 }
 
 Result<std::shared_ptr<const Features>> FiveGraphText::encode(const Picture& picture) const {
+  // Phrases that were asked are cached: the next picture asks them again without their encoder.
+  if (context_.low_memory) text_->release();
   SAM3_ASSIGN_OR_RETURN(Tensor pixels, input(picture));
   auto features = std::make_shared<Features>();
   features->picture = picture.size();

@@ -16,13 +16,16 @@ class LazySession {
  public:
   LazySession(std::shared_ptr<const runtime::Engine> engine, GraphKind kind,
               runtime::GraphSource source)
-      : engine_(std::move(engine)), kind_(kind), source_(std::move(source)) {}
+      : LazySession(std::move(engine), std::string(graph_name(kind)), std::move(source)) {}
+  LazySession(std::shared_ptr<const runtime::Engine> engine, std::string name,
+              runtime::GraphSource source)
+      : engine_(std::move(engine)), name_(std::move(name)), source_(std::move(source)) {}
 
   // Opens the graph, unless it is open. Callers that come at the same time wait for one opening.
   Result<std::shared_ptr<const runtime::Session>> get() {
     std::lock_guard lock(mutex_);
     if (session_) return session_;
-    auto opened = runtime::Session::open(engine_, std::string(graph_name(kind_)), source_);
+    auto opened = runtime::Session::open(engine_, name_, source_);
     if (opened.ok()) session_ = *opened;
     return opened;
   }
@@ -35,7 +38,7 @@ class LazySession {
 
  private:
   std::shared_ptr<const runtime::Engine> engine_;
-  GraphKind kind_;
+  std::string name_;
   runtime::GraphSource source_;
   std::mutex mutex_;
   std::shared_ptr<const runtime::Session> session_;

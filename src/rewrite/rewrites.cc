@@ -19,8 +19,8 @@ Error unknown(std::string_view text) {
   for (const auto& [name, member] : kNames) names += std::string(names.empty() ? "" : ", ") + name;
   return Error{
       ErrorCode::kInvalidArgument,
-      "rewrite '" + std::string(text) + "' is not all, none, or a minus and one of " + names, "",
-      ""};
+      "rewrite '" + std::string(text) + "' is not all, none, plain, or a minus and one of " + names,
+      "", ""};
 }
 
 }  // namespace
@@ -34,7 +34,8 @@ std::vector<std::string> rewrite_names() {
 Result<Rewrites> parse_rewrites(std::string_view text) {
   Rewrites rewrites;
   if (text == "all") return rewrites;
-  if (text == "none") return Rewrites{false, false, false};
+  if (text == "none") return Rewrites{false, false, false, false};
+  if (text == "plain") return Rewrites{false, false, false, true};
   for (std::string_view rest = text;;) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     const std::string_view part = rest.substr(0, comma);

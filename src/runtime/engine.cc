@@ -1,5 +1,8 @@
 #include "runtime/engine.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -114,7 +117,10 @@ Result<LibraryInfo> load_library(const std::string& library) {
 
 bool exact_sums_need_own_weights() {
 #if defined(__x86_64__)
-  return !__builtin_cpu_supports("avx512vnni") && !__builtin_cpu_supports("avxvnni");
+  // AVX-VNNI is bit 4 of EAX in leaf 7.1; not every compiler has a name for it.
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  const bool avx_vnni = __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4U & 1U) != 0;
+  return !__builtin_cpu_supports("avx512vnni") && !avx_vnni;
 #else
   return false;
 #endif
@@ -130,6 +136,8 @@ Result<std::shared_ptr<const Engine>> Engine::create(const EngineOptions& option
   SAM3_ASSIGN_OR_RETURN(engine->library_, load_library(options.library));
   engine->requested_ = options.device;
   engine->index_ = request.index;
+  engine->plain_ = options.plain;
+  engine->profile_ = options.profile;
   // The processor is what every library has; other devices are taken when they are asked for.
   engine->effective_ = request.name == "auto" ? "cpu" : request.name;
   if (engine->effective_ == "cpu" && request.index != 0)

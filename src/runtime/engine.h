@@ -19,6 +19,10 @@ struct EngineOptions {
   std::string device = "auto";
   // Threads of a run, the calling one included; 0 takes available_processors().
   int threads = 0;
+  // Sessions with ONNX Runtime's own settings instead of those that suit our graphs.
+  bool plain = false;
+  // Folder for profiles of the sessions; empty: none.
+  std::string profile = {};
 };
 
 struct LibraryInfo {
@@ -52,6 +56,8 @@ class Engine {
   struct Environment;  // of ONNX Runtime; defined in the implementation
   const std::shared_ptr<Environment>& environment() const { return environment_; }
   int device_index() const { return index_; }
+  bool plain() const { return plain_; }
+  const std::string& profile() const { return profile_; }
 
  private:
   Engine() = default;
@@ -60,6 +66,8 @@ class Engine {
   std::string effective_;
   int index_ = 0;
   int threads_ = 1;
+  bool plain_ = false;
+  std::string profile_;
   LibraryInfo library_;
   std::shared_ptr<Environment> environment_;
 };

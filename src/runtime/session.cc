@@ -58,14 +58,18 @@ Result<std::shared_ptr<const Session>> Session::open(std::shared_ptr<const Engin
   try {
     Ort::SessionOptions options;
     options.DisablePerSessionThreads();
-    // Without these two a second run keeps twice the memory of the first, and the arena never
-    // shrinks.
-    options.DisableMemPattern();
-    options.DisableCpuMemArena();
-    // Processors without VNNI add products of bytes in saturating 16 bits unless they are told not
-    // to: sums of int8 graphs would then be wrong there, and answers differ between machines.
-    options.AddConfigEntry("session.x64quantprecision", "1");
+    if (!engine->plain()) {
+      // Without these two a second run keeps twice the memory of the first, and the arena never
+      // shrinks.
+      options.DisableMemPattern();
+      options.DisableCpuMemArena();
+      // Processors without VNNI add products of bytes in saturating 16 bits unless they are told
+      // not to: sums of int8 graphs would then be wrong there, and answers differ between machines.
+      options.AddConfigEntry("session.x64quantprecision", "1");
+    }
     options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_ENABLE_ALL);
+    if (!engine->profile().empty())
+      options.EnableProfiling((std::filesystem::path(engine->profile()) / state->name).c_str());
     options.Add(attention_domain());
     SAM3_RETURN_IF_ERROR(append_provider(*engine, options));
     if (source.bytes.empty()) {
@@ -95,6 +99,10 @@ ONNXTensorElementDataType engine_type(TensorType type) {
       return ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
     case TensorType::kBool:
       return ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL;
+    case TensorType::kFloat16:
+      return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16;
+    case TensorType::kInt32:
+      return ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32;
     case TensorType::kOther:
       break;
   }
@@ -111,6 +119,10 @@ TensorType our_type(ONNXTensorElementDataType type) {
       return TensorType::kInt64;
     case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL:
       return TensorType::kBool;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16:
+      return TensorType::kFloat16;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
+      return TensorType::kInt32;
     default:
       return TensorType::kOther;
   }

@@ -14,6 +14,10 @@ std::string to_string(TensorType type) {
       return "int64";
     case TensorType::kBool:
       return "bool";
+    case TensorType::kFloat16:
+      return "float16";
+    case TensorType::kInt32:
+      return "int32";
     case TensorType::kOther:
       break;
   }
@@ -70,9 +74,12 @@ Tensor Tensor::booleans(std::vector<std::int64_t> dims, std::vector<std::uint8_t
 std::size_t Tensor::byte_count() const {
   switch (type_) {
     case TensorType::kFloat:
-      return count_ * sizeof(float);
+    case TensorType::kInt32:
+      return count_ * 4;
     case TensorType::kInt64:
-      return count_ * sizeof(std::int64_t);
+      return count_ * 8;
+    case TensorType::kFloat16:
+      return count_ * 2;
     default:
       return count_;
   }

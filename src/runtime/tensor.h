@@ -10,7 +10,8 @@
 
 namespace sam3::runtime {
 
-enum class TensorType { kFloat, kUint8, kInt64, kBool, kOther };
+// Values of kFloat16 and kInt32 are passed on from graph to graph and not looked at.
+enum class TensorType { kFloat, kUint8, kInt64, kBool, kFloat16, kInt32, kOther };
 
 std::string to_string(TensorType type);
 // "1x32x40"

@@ -47,7 +47,6 @@ class LayersTest(CheckTest):
             ("api", "onnxruntime_cxx_api.h"),
             ("image", "vips/vips.h"),
             ("api", "png.h"),
-            ("rewrite", "onnx-ml.pb.h"),
             ("runtime", "onnx/onnx-ml.pb.h"),
             ("model", "CLI/CLI.hpp"),
         ):

@@ -8,6 +8,7 @@ from support import SOURCE, SQUARE, ProgramTest, picture
 
 COMMANDS = (
     "segment", "detect", "classes", "points", "inspect", "convert", "verify", "quantize", "eval", "pull",
+    "bench",
 )  # fmt: skip
 
 

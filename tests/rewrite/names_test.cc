@@ -10,6 +10,9 @@ TEST(RewriteNames, EachCanBeLeftOut) {
   EXPECT_TRUE(parse_rewrites("all")->attention);
   EXPECT_FALSE(parse_rewrites("none")->attention);
   EXPECT_FALSE(parse_rewrites("none")->detector_stages);
+  EXPECT_FALSE(parse_rewrites("none")->engine_defaults);
+  EXPECT_TRUE(parse_rewrites("plain")->engine_defaults);
+  EXPECT_FALSE(parse_rewrites("plain")->kept_masks);
   const Rewrites some = parse_rewrites("-kept-masks,-attention").value();
   EXPECT_TRUE(some.detector_stages);
   EXPECT_FALSE(some.kept_masks);

@@ -76,8 +76,8 @@ LIBRARIES = {
     "cpp-httplib": r"httplib\.h",
     "nanobind": r"nanobind/.*",
     "sqlite": r"sqlite3\.h",
-    "simd": r"\w*intrin\.h|arm_neon\.h|hwy/.*",
-    "posix": r"(sys|linux|netinet|arpa)/.*"
+    "simd": r"\w*intrin\.h|cpuid\.h|arm_neon\.h|hwy/.*",
+    "posix": r"(sys|linux|netinet|arpa)/.*|spawn\.h"
     r"|(dlfcn|fcntl|glob|poll|pthread|sched|signal|termios|unistd)\.h",
 }
 

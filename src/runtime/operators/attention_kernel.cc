@@ -100,25 +100,24 @@ void multiply(const Product& product, std::size_t rows) {
     for (std::size_t q = 0; q < kQueries; q += panel) multiply_panel<1>(product.from(r, q));
 }
 
-// 2^x for x <= 0; 0 below the normal numbers and for -infinity. The polynomial is the series of
-// 2^f for |f| <= 1/2, whose next term is below 1.3e-7 of the value: one unit in the last place.
+// 2^x for x <= 0; at least 2^-126, also for -infinity. Adding 1.5 * 2^23 leaves the whole part of x
+// in the lowest bits. The polynomial is the one of its degree with the least relative error, 8e-8.
+// Max gives its second operand where one is NaN.
 HWY_INLINE Vector exp2_of(Vector x) {
   const Floats d;
   const hn::RebindToSigned<Floats> di;
-  const Vector least = hn::Set(d, -126.0F);
-  const Vector clamped = hn::Max(x, least);
-  const Vector whole = hn::Round(clamped);
-  const Vector f = hn::Sub(clamped, whole);
-  Vector p = hn::Set(d, 1.5403530393381610e-4F);
-  p = hn::MulAdd(p, f, hn::Set(d, 1.3333558146428443e-3F));
-  p = hn::MulAdd(p, f, hn::Set(d, 9.6181291076284772e-3F));
-  p = hn::MulAdd(p, f, hn::Set(d, 5.5504108664821580e-2F));
-  p = hn::MulAdd(p, f, hn::Set(d, 2.4022650695910072e-1F));
-  p = hn::MulAdd(p, f, hn::Set(d, 6.9314718055994531e-1F));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
-  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-  const Vector value = hn::Mul(p, hn::BitCast(d, exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, least), value);
+  const Vector shift = hn::Set(d, 12582912.0F);
+  const Vector clamped = hn::Max(hn::Set(d, -126.0F), x);
+  const Vector shifted = hn::Add(clamped, shift);
+  const Vector f = hn::Sub(clamped, hn::Sub(shifted, shift));
+  Vector p = hn::Set(d, 1.327647205e-03F);
+  p = hn::MulAdd(p, f, hn::Set(d, 9.675541480e-03F));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.550713275e-02F));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.402211972e-01F));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.931469671e-01F));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.000000072e+00F));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
 }
 
 // What a tile needs while it goes over the keys; rows are kQueries long.
@@ -240,8 +239,9 @@ void run_job(const AttentionProblem& problem, std::int64_t job) {
   for (std::size_t q = 0; q < queries; ++q) {
     float* row = problem.result + batch * rows.batch_stride + head * rows.head_stride +
                  (first + static_cast<std::int64_t>(q)) * rows.row_stride;
-    const bool empty = problem.zero_empty && tile.total[q] == 0;
-    const float inverse = empty ? 0 : 1 / tile.total[q];
+    // Without a key that counts: zero divided by zero, unless zeros are wanted.
+    const bool empty = tile.largest[q] == -std::numeric_limits<float>::infinity();
+    const float inverse = empty ? (problem.zero_empty ? 0 : std::nanf("")) : 1 / tile.total[q];
     for (std::size_t i = 0; i < size; ++i) row[i] = tile.sums[i * kQueries + q] * inverse;
   }
 }
