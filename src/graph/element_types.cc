@@ -125,10 +125,7 @@ class Inference {
 
  private:
   void visit(const onnx::NodeProto& node) {
-    // The engine's own operators, and ours, that are known here make floats of floats.
-    if (node.domain() == "sam3" && node.output_size() == 1)
-      types_.emplace(node.output(0), ElementType::kFloat);
-    if (!is_standard(node)) return;
+    if (!is_standard(node)) return visit_other(node);
     if (node.op_type() == "DynamicQuantizeLinear" && node.output_size() == 3) {
       types_.emplace(node.output(0), ElementType::kUint8);
       types_.emplace(node.output(1), ElementType::kFloat);
@@ -141,6 +138,17 @@ class Inference {
     if (!type) return;
     for (const std::string& output : node.output())
       if (!output.empty()) types_.emplace(output, *type);
+  }
+
+  // Operators of the engine and of ours make floats, half ones of half ones; those that stay with
+  // integers are named so.
+  void visit_other(const onnx::NodeProto& node) {
+    const bool known = node.domain() == "com.microsoft" || node.domain() == "sam3";
+    if (!known || node.output_size() == 0) return;
+    const std::optional<ElementType> first = input_type(node, 0);
+    const bool keeps = node.op_type().starts_with("QLinear") || first == ElementType::kFloat16;
+    if (keeps && first) types_.emplace(node.output(0), *first);
+    if (!keeps) types_.emplace(node.output(0), ElementType::kFloat);
   }
 
   // The outputs of an If are those of its branches.

@@ -1,5 +1,6 @@
 #include "model/detector.h"
 
+#include "base/log.h"
 #include "base/macros.h"
 #include "rewrite/detector.h"
 
@@ -27,9 +28,16 @@ std::vector<std::string> names_of(const auto& declared) {
 Result<std::unique_ptr<const Detector>> Detector::create(graph::ModelFile file,
                                                          const WorkflowContext& context) {
   auto detector = std::make_unique<Detector>();
-  if (context.rewrites.detector_stages) {
-    SAM3_RETURN_IF_ERROR(detector->cut(file, context));
-  } else {
+  bool whole = !context.rewrites.detector_stages;
+  if (!whole) {
+    const Status status = detector->cut(file, context);
+    if (!status && status.error().code != ErrorCode::kUnsupported) return status.error();
+    whole = !status.ok();
+    if (whole)
+      log_line(LogLevel::kInfo,
+               "the detector runs whole, not in stages: " + status.error().message);
+  }
+  if (whole) {
     for (const graph::ValueInfo& input : file.inputs())
       detector->objects_.inputs.push_back(input.name);
     detector->objects_.outputs = contract().object_outputs;

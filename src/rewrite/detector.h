@@ -34,6 +34,7 @@ struct DetectorStages {
 };
 
 // Values are those of the uncut graph to the last bit, wherever the engine runs the same kernels.
+// kUnsupported where an operator is not known well enough to cut behind it.
 Result<DetectorStages> cut_detector(const graph::EditableModel& detector, const DetectorCut& cut,
                                     bool kept_masks);
 

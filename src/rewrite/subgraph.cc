@@ -99,7 +99,8 @@ Result<onnx::ValueInfoProto> GraphIndex::declare(const std::string& value) const
   if (const auto found = declared_.find(value); found != declared_.end()) return *found->second;
   const auto type = types_.find(value);
   if (type == types_.end())
-    return Error{ErrorCode::kBadData, "the element type of '" + value + "' cannot be told", "", ""};
+    return Error{ErrorCode::kUnsupported, "the element type of '" + value + "' cannot be told", "",
+                 ""};
   onnx::ValueInfoProto info;
   info.set_name(value);
   info.mutable_type()->mutable_tensor_type()->set_elem_type(static_cast<int>(type->second));

@@ -35,7 +35,7 @@ class ConvertTest(ProgramTest):
 
     def test_every_precision_runs(self):
         reference = None
-        for precision in ("fp32", "int8", "fp16", "int8-weights"):
+        for precision in ("fp32", "int8", "fp16", "int8-weights", "int8-blocks"):
             out = os.path.join(self.folder, precision)
             done = self.run_program("convert", CHECKPOINT, "-o", out, "--precision", precision, "--quiet")
             self.assertEqual((done.code, done.err), (0, ""))

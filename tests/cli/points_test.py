@@ -46,18 +46,18 @@ class PointsTest(ProgramTest):
                 self.assertTrue(0 <= answer["stability"] <= 1, answer)
                 self.assertEqual(answer["token"] == 0, answer["stability"] >= 0.98, answer)
 
-    def test_negative_clicks_count(self):
-        # Two black halves with a gap between them; the click speaks against the right one. The small
-        # demo model takes them for one square and gives up little of it; goldens of the reference
-        # (tests/model) say that labels and points are right.
-        for arguments, most in (("--point", "150,140"), 0.99), (("--box", "100,40,300,240"), 0.95):
+    def test_negative_clicks_take_their_part_away(self):
+        # Two black halves with a gap between them; the click speaks against the right one.
+        left, right = (120, 60, 190, 220), (210, 60, 280, 220)
+        for arguments, most in (("--point", "150,140"), 0.2), (("--box", "100,40,300,240"), 0.5):
             with self.subTest(arguments=arguments):
-                right = (210, 60, 280, 220)
-                _, both = self.points(picture("split.png"), *arguments)
-                _, left = self.points(picture("split.png"), *arguments, "--negative", "240,140")
-                self.assertTrue(both.at(150, 140))
-                self.assertTrue(left.at(150, 140))
-                self.assertLess(left.area_in(right), most * both.area_in(right))
+                _, whole = self.points(picture("split.png"), *arguments)
+                _, part = self.points(picture("split.png"), *arguments, "--negative", "240,140")
+                self.assertGreater(whole.area_in(right), 0.9 * 70 * 160)
+                self.assertTrue(whole.at(240, 140))
+                self.assertFalse(part.at(240, 140))
+                self.assertGreater(part.area_in(left), 0.8 * 70 * 160)
+                self.assertLess(part.area_in(right), most * whole.area_in(right))
 
     def test_negative_clicks_are_passed_on(self):
         plain, _ = self.points(picture("split.png"), "--point", "150,140")

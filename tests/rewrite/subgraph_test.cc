@@ -91,6 +91,7 @@ TEST(Subgraph, AnUnknownTypeIsSaid) {
   const GraphIndex index(model);
   const auto part = index.extract({}, {"x"});
   ASSERT_FALSE(part.ok());
+  EXPECT_EQ(part.error().code, ErrorCode::kUnsupported);
   EXPECT_THAT(part.error().message, testing::HasSubstr("'x'"));
 }
 

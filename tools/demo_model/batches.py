@@ -8,15 +8,17 @@ from PIL import Image
 
 from model import MASK_SCALE, PATCH
 from prompts import absent_prompt, click_beside, click_on, look_alikes, present_prompt
-from scenes import SceneSettings, make_scene
+from scenes import SceneSettings, make_scene, mask_box
 from tokenizer import TRAINING_CONTEXT
 from vocabulary import COLOURS, EXEMPLAR_TEXT, SHAPES
 
 OBJECTS = 8  # slots for objects of a picture
 BOX_JITTER = 0.04  # spread of a box corner, as a part of the box's side (two standard deviations)
 POINT_COUNTS = [1, 2, 3, 4, 5]  # points of a click prompt; one number for the whole batch
-POINT_COUNT_PROBABILITIES = [0.22, 0.4, 0.2, 0.1, 0.08]
-ON_OBJECT, BOX_CORNERS, NO_POINT = 1, (2, 3), -10  # labels of points
+POINT_COUNT_PROBABILITIES = (0.22, 0.4, 0.2, 0.1, 0.08)
+LOOSE = 0.15  # most that a box around a cut object is wider, as a part of its side, at each end
+CUT_PROMPTS = 0.75  # part of the click prompts of a picture with a cut object that are about it
+BESIDE_OBJECT, ON_OBJECT, BOX_CORNERS, NO_POINT = 0, 1, (2, 3), -10  # labels of points
 TEXT_ONLY, CLS_ONLY, BOX_AND_CLS = 0, 1, 2  # values of TextPrompts.box_mode
 
 
@@ -33,6 +35,10 @@ class Plan:
     click_prompts      click prompts of a picture
     max_objects        objects of a picture
     aspect_spread      standard deviation of the logarithm of the aspect ratio
+    cut                part of the pictures with an object that a gap cuts in two; its parts take the
+                       two slots behind the objects, so max_objects is at most 6, and only clicks
+                       may be trained
+    point_odds         probabilities of 1 to 5 points of a click prompt
     """
 
     size: int
@@ -44,6 +50,8 @@ class Plan:
     click_prompts: int = 0
     max_objects: int = OBJECTS
     aspect_spread: float = 0.3
+    cut: float = 0.0
+    point_odds: tuple = POINT_COUNT_PROBABILITIES
 
 
 class _Tensors:
@@ -83,13 +91,19 @@ class Scenes(_Tensors):
 
     def fill(self, b, scene):
         self.images[b] = scene.image
-        side = self.coverage.shape[-1]
         for i, (item, mask) in enumerate(zip(scene.objects, scene.masks, strict=True)):
-            whole = Image.fromarray(mask.astype(np.uint8) * 255)
-            self.coverage[b, i] = np.asarray(whole.resize((side, side), Image.BOX))
+            self._cover(b, i, mask)
             self.boxes[b, i] = item.box
             self.shape[b, i] = SHAPES.index(item.shape)
             self.colour[b, i] = COLOURS.index(item.colour)
+        if scene.cut is not None:
+            for part, mask in enumerate(scene.parts):
+                self._cover(b, len(scene.objects) + part, mask)
+
+    def _cover(self, b, i, mask):
+        side = self.coverage.shape[-1]
+        whole = Image.fromarray(mask.astype(np.uint8) * 255)
+        self.coverage[b, i] = np.asarray(whole.resize((side, side), Image.BOX))
 
     def pixels(self):
         """The pictures as model input f32 [B, 3, S, S] in -1..1, channels last in memory."""
@@ -168,6 +182,9 @@ class Clicks(_Tensors):
 
     def fill(self, rng, at, scene):
         """Draws prompt `at` = (picture, prompt)."""
+        if scene.cut is not None and rng.random() < CUT_PROMPTS:
+            self._fill_cut(rng, at, scene)
+            return
         if rng.random() < 0.1:
             beside = click_beside(rng, scene)
             if beside is not None:
@@ -185,6 +202,30 @@ class Clicks(_Tensors):
             self.points[at][0], self.labels[at][0] = click_on(rng, scene.masks[i]), ON_OBJECT
             used = 1
         self.free[at] = 0 if rng.random() < 0.25 else slots - used
+
+    def _fill_cut(self, rng, at, scene):
+        """A prompt about the cut object: a click or a box, which mean the whole or one part, and
+        often a negative click that leaves one part only."""
+        slots = self.labels.shape[-1]
+        part = int(rng.integers(2))
+        mine, other = scene.parts[part], scene.parts[1 - part]
+        is_box = slots >= 2 and rng.random() < 0.8
+        used = 2 if is_box else 1
+        is_negative = slots > used and rng.random() < 0.8
+        is_part = is_negative or rng.random() < 0.4
+        if is_box:
+            around = mine if is_part and not is_negative else scene.masks[scene.cut]
+            x0, y0, x1, y1 = jittered_box(rng, mask_box(around))
+            loose = rng.uniform(0, LOOSE) * np.array([x0 - x1, y0 - y1, x1 - x0, y1 - y0])
+            box = np.clip((x0, y0, x1, y1) + loose, 0, 1) * scene.image.shape[0]
+            self.points[at][:2], self.labels[at][:2] = box.reshape(2, 2), BOX_CORNERS
+        else:
+            self.points[at][0], self.labels[at][0] = click_on(rng, mine), ON_OBJECT
+        if is_negative:
+            self.points[at][used], self.labels[at][used] = click_on(rng, other), BESIDE_OBJECT
+            used += 1
+        self.item[at] = len(scene.objects) + part if is_part else scene.cut
+        self.free[at] = 0 if rng.random() < 0.6 else slots - used
 
 
 @dataclass
@@ -219,6 +260,7 @@ def draw_scene(rng, plan, photos, turn=np.pi):
         photos=photos,
         aspect=aspect,
         turn=turn,
+        cut=plan.cut,
     )
     return make_scene(rng, settings)
 
@@ -240,7 +282,7 @@ class BatchSource:
     def draw(self, key):
         """The batch of a sequence of integers."""
         plan, rng = self.plan, np.random.default_rng(key)
-        points = int(rng.choice(POINT_COUNTS, p=POINT_COUNT_PROBABILITIES))
+        points = int(rng.choice(POINT_COUNTS, p=plan.point_odds))
         scenes, texts, clicks = Scenes.empty(plan), Texts.empty(plan), Clicks.empty(plan, points)
         for b in range(plan.images):
             scene = draw_scene(rng, plan, self.photos)

@@ -140,4 +140,24 @@ POLISHED = JointPhase(
     average_decay=0.995,
     attributes=(0.6, 0.15),
 )
-PHASES = [TRUNK, SMALL, JOINT, REFINED, FINAL, POLISHED]
+CORRECTED = BranchPhase(
+    name="corrected",
+    source="polished",
+    stream=4,
+    plan=Plan(
+        size=336,
+        images=6,
+        prompts=0,
+        click_images=6,
+        click_mask_images=3,
+        click_prompts=8,
+        max_objects=6,
+        cut=0.8,
+        point_odds=(0.08, 0.14, 0.5, 0.18, 0.1),
+    ),
+    steps=3300,
+    rate=1.2e-3,
+    warm_up=40,
+    average_decay=0.99,
+)
+PHASES = [TRUNK, SMALL, JOINT, REFINED, FINAL, POLISHED, CORRECTED]

@@ -20,6 +20,9 @@ from vocabulary import COLOURS, SHAPES, SIZE_PIXELS, SIZES
 SIZE_PROBABILITIES = [0.38, 0.36, 0.26]
 # An object shows at least this part of its own area.
 LEAST_VISIBLE = 0.6
+# A cut object: the gap as a part of its radius, and the least area of a part, source pixels.
+GAP = (0.07, 0.35)
+LEAST_PART = 150
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class SceneSettings:
                    model's square. None: that of the picture
     turn           largest rotation of a shape, radians
     camera         whether noise, blur and JPEG marks are added
+    cut            probability that one of the objects is cut in two by a gap
     """
 
     width: int = 336
@@ -43,6 +47,7 @@ class SceneSettings:
     aspect: float | None = None
     turn: float = np.pi
     camera: bool = True
+    cut: float = 0.0
 
 
 @dataclass
@@ -63,11 +68,14 @@ class SceneObject:
 
 @dataclass
 class Scene:
-    """image u8 [h, w, 3], masks bool [n, h, w] of the visible pixels, n objects."""
+    """image u8 [h, w, 3], masks bool [n, h, w] of the visible pixels, n objects; of a cut object
+    its index and the two parts' masks bool [2, h, w]."""
 
     image: np.ndarray
     masks: np.ndarray
     objects: list
+    cut: int | None = None
+    parts: np.ndarray | None = None
 
 
 @dataclass
@@ -97,7 +105,9 @@ class _Drawing:
         self.step_y = self.source_height / self.height
         self.step = np.sqrt(self.step_x * self.step_y)
         self.image = draw_background(rng, self.width, self.height, settings.photos)
+        self.background = self.image.copy() if settings.cut else None
         self.objects, self.masks = [], []
+        self.cut, self.parts = None, None
 
     def propose(self, rng, shapes, colours):
         """A random object that keeps its distance from those of a similar colour, or None."""
@@ -189,15 +199,44 @@ class _Drawing:
             if len(self.objects) == count:
                 break
 
+    def cut_one(self, rng):
+        """Shows the background through a straight gap across one of the objects."""
+        at = int(rng.integers(len(self.objects)))
+        item, mask = self.objects[at], self.masks[at]
+        y, x = np.mgrid[: self.height, : self.width] + 0.5
+        angle = rng.choice([0, np.pi / 2]) if rng.random() < 0.6 else rng.uniform(0, np.pi)
+        across = (x * self.step_x - item.centre[0]) * np.cos(angle)
+        across += (y * self.step_y - item.centre[1]) * np.sin(angle)
+        across -= rng.uniform(-0.3, 0.3) * item.radius
+        half = max(2.0, rng.uniform(*GAP) * item.radius) / 2
+        parts = np.stack([mask & (across < -half), mask & (across > half)])
+        if parts.sum((1, 2)).min() * self.step_x * self.step_y < LEAST_PART:
+            return
+        others = np.zeros_like(mask)
+        for other in self.masks[:at] + self.masks[at + 1 :]:
+            others |= other
+        opaque = np.clip((half - np.abs(across)) / self.step + 0.5, 0, 1) * ~others
+        rim = np.hypot(x * self.step_x - item.centre[0], y * self.step_y - item.centre[1])
+        opaque = (opaque * (rim < 1.25 * item.radius))[..., None].astype(np.float32)
+        self.image += (self.background - self.image) * opaque
+        self.masks[at] = parts.any(0)
+        self.cut, self.parts = at, parts
+
     def set_boxes(self):
         for item, mask in zip(self.objects, self.masks, strict=True):
-            columns, rows = np.flatnonzero(mask.any(0)), np.flatnonzero(mask.any(1))
-            item.box = (
-                columns[0] / self.width,
-                rows[0] / self.height,
-                (columns[-1] + 1) / self.width,
-                (rows[-1] + 1) / self.height,
-            )
+            item.box = mask_box(mask)
+
+
+def mask_box(mask):
+    """x0, y0, x1, y1 in 0..1 around a mask that is not empty."""
+    height, width = mask.shape
+    columns, rows = np.flatnonzero(mask.any(0)), np.flatnonzero(mask.any(1))
+    return (
+        columns[0] / width,
+        rows[0] / height,
+        (columns[-1] + 1) / width,
+        (rows[-1] + 1) / height,
+    )
 
 
 def make_scene(rng, settings):
@@ -207,12 +246,14 @@ def make_scene(rng, settings):
     while not drawing.objects:  # vanishingly rare
         drawing = _Drawing(rng, settings)
         drawing.fill(rng)
+    if settings.cut and rng.random() < settings.cut:
+        drawing.cut_one(rng)
     drawing.set_boxes()
     if settings.camera:
         image = add_camera_effects(rng, drawing.image)
     else:
         image = (drawing.image * 255 + 0.5).astype(np.uint8)
-    return Scene(image, np.stack(drawing.masks), drawing.objects)
+    return Scene(image, np.stack(drawing.masks), drawing.objects, drawing.cut, drawing.parts)
 
 
 def add_camera_effects(rng, image):

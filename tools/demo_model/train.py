@@ -17,9 +17,11 @@ from model import Demo, save_checkpoint
 from process import rendezvous_path
 from recipe import PHASES, JointPhase, TrunkPhase
 from tokenizer import build_tokenizer
-from train_branch import ClickBranch, MaskBranch, train_branch
+from train_branch import ClickBranch, CorrectedClicks, MaskBranch, train_branch
 from train_joint import train_joint
 from train_trunk import train_trunk
+
+BRANCHES = (ClickBranch(), MaskBranch(), CorrectedClicks())
 
 # For the processes of a phase: idle threads sleep (on a busy machine they would slow every step
 # tenfold), and freed memory stays with the process.
@@ -44,7 +46,7 @@ def run_phase(options, phase):
         result = os.path.join(options.work, phase.name + ".pt")
         os.replace(os.path.join(options.work, "last.pt"), result)
     else:
-        branch = next(b for b in (ClickBranch(), MaskBranch()) if b.phase == phase)
+        branch = next(b for b in BRANCHES if b.phase == phase)
         torch.multiprocessing.spawn(train_branch, (options, branch), count)
 
 
@@ -81,7 +83,7 @@ def parse_options():
     add("--work", default="work", help="results of the phases and log (default: %(default)s)")
     add("--out", default="out", help="gets checkpoint/ and tokenizer/ (default: %(default)s)")
     add("--resume", action="store_true", help="go on from WORK/last.pt in a phase that was stopped")
-    add("--minutes", type=float, help="length of the last phase, instead of its steps")
+    add("--minutes", type=float, help="length of the phase polished, instead of its steps")
     add(
         "--steps",
         type=_phase_steps,

@@ -9,7 +9,7 @@ from losses import click_loss, match, semantic_loss
 from model import Demo
 from objective import click_forward, matched_mask_loss, text_prompts
 from process import Process, cosine, update_average, warm_up
-from recipe import FINAL, REFINED
+from recipe import CORRECTED, FINAL, REFINED
 
 FLOOR = 0.02  # learning rate at the end, as a part of its peak
 LOG_EVERY = 20
@@ -42,6 +42,15 @@ class ClickBranch:
 
     def after_step(self, demo):
         hold_clicks(demo)
+
+
+class CorrectedClicks(ClickBranch):
+    """The click branch as it is, further, on objects that are cut in two."""
+
+    phase = CORRECTED
+
+    def prepare(self, demo):
+        pass
 
 
 class MaskBranch:
