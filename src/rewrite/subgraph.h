@@ -37,7 +37,8 @@ class GraphIndex {
   Names frontier(const std::vector<std::string>& outputs,
                  const std::function<bool(const onnx::NodeProto&)>& is_done) const;
   // A model that makes `outputs` of `given` values and of inputs of the graph. Its inputs are those
-  // of them that it needs. kUnsupported where the element type of a new input or output cannot be told.
+  // of them that it needs. kUnsupported where the element type of a new input or output cannot be
+  // told.
   Result<graph::EditableModel> extract(const Names& given,
                                        const std::vector<std::string>& outputs) const;
 
