@@ -406,7 +406,7 @@ struct EvalOptions {
 
 struct BenchOptions {
   static constexpr const char* kName = "bench";
-  static constexpr const char* kHelp = "measure time and memory of both workflows";
+  static constexpr const char* kHelp = "measure time and memory of a model that has both workflows";
 
   RunOptions run;
   std::string image;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,9 +14,9 @@ namespace sam3::cli {
 
 class Scratch {
  public:
-  // A new folder in the system's folder for temporary files. To be called before the process has
-  // other threads: from then on SIGINT, SIGTERM and SIGHUP go to a thread that removes the folder
-  // and ends the process by the signal.
+  // One at a time: a new folder in the system's folder for temporary files. To be called before the
+  // process has other threads: from then on SIGINT, SIGTERM and SIGHUP go to a thread that removes
+  // the folder and ends the process by the signal.
   static Result<std::unique_ptr<Scratch>> create(const std::string& name);
   ~Scratch();
   Scratch(const Scratch&) = delete;
@@ -29,6 +30,7 @@ class Scratch {
   void wait_for_signal();
 
   std::filesystem::path path_;
+  sigset_t signals_;
   std::atomic<bool> done_ = false;
   std::thread watcher_;
 };

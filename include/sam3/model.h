@@ -11,6 +11,7 @@
 // callers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -96,6 +97,8 @@ struct DetectOptions {
   double threshold = 0.5;
   // Only for packages that take one; else kUnsupported. The prompt may be empty then.
   std::optional<Exemplar> exemplar;
+  // At most this many, those with the highest scores; 0: all.
+  std::size_t limit = 0;
   // Without masks the network's mask head is not run, where the package allows that; the masks of
   // the detections are empty then.
   bool masks = true;

@@ -43,7 +43,8 @@ class BrowserText : public TextWorkflow {
   Result<PhraseCache::Tensors> phrase(std::string_view prompt) const;
   void add(std::vector<NamedTensor>& inputs, std::string_view name, Tensor tensor) const;
   Result<std::vector<Detection>> collect(const std::vector<Tensor>& outputs, Size picture,
-                                         std::string_view prompt, double threshold) const;
+                                         std::string_view prompt,
+                                         const DetectOptions& options) const;
 
   std::vector<std::string> encoder_outputs_;
   std::vector<std::string> language_outputs_;
@@ -171,7 +172,7 @@ Result<std::vector<Detection>> BrowserText::detect(const Features& features,
   static const std::vector<std::string> kOutputs{"boxes", "scores", "masks"};
   SAM3_ASSIGN_OR_RETURN(const auto session, decoder_->get());
   SAM3_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, session->run(inputs, kOutputs));
-  return collect(outputs, picture, asked, options.threshold);
+  return collect(outputs, picture, asked, options);
 }
 
 Mask pack(const std::uint8_t* pixels, Size size) {
@@ -187,7 +188,7 @@ Mask pack(const std::uint8_t* pixels, Size size) {
 
 Result<std::vector<Detection>> BrowserText::collect(const std::vector<Tensor>& outputs,
                                                     Size picture, std::string_view prompt,
-                                                    double threshold) const {
+                                                    const DetectOptions& options) const {
   const GraphKind decoder = GraphKind::kBrowserDecoder;
   SAM3_RETURN_IF_ERROR(check_shape(outputs[1], std::vector<std::int64_t>{-1}, TensorType::kFloat,
                                    decoder, "scores"));
@@ -202,17 +203,18 @@ Result<std::vector<Detection>> BrowserText::collect(const std::vector<Tensor>& o
   std::vector<Detection> detections;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     const float score = outputs[1].floats()[i];
-    if (!(static_cast<double>(score) > threshold)) continue;
+    if (!(static_cast<double>(score) > options.threshold)) continue;
     Detection detection;
     detection.prompt = prompt;
     detection.score = score;
     detection.box = clamped_box(outputs[0].floats().subspan(4 * i).first<4>(), 1.0, 1.0, picture);
     detection.query = static_cast<int>(i);
-    detection.source =
-        std::make_shared<ReadyMaskSource>(pack(outputs[2].bytes().data() + i * pixels, picture));
+    if (options.masks)
+      detection.source =
+          std::make_shared<ReadyMaskSource>(pack(outputs[2].bytes().data() + i * pixels, picture));
     detections.push_back(std::move(detection));
   }
-  sort_by_score(detections);
+  sort_by_score(detections, options.limit);
   return detections;
 }
 

@@ -227,7 +227,6 @@ Result<std::vector<Detection>> FiveGraphText::collect(const NamedTensors& values
   const auto boxes = values.at("pred_boxes").floats();
   const float presence = sigmoid(values.at("presence_logits").floats()[0]);
   std::vector<Detection> detections;
-  Dims kept;
   for (std::size_t query = 0; query < static_cast<std::size_t>(queries); ++query) {
     const float score = sigmoid(logits.floats()[query]) * presence;
     if (!(static_cast<double>(score) > options.threshold)) continue;
@@ -239,9 +238,11 @@ Result<std::vector<Detection>> FiveGraphText::collect(const NamedTensors& values
     detection.score = score;
     detection.box = clamped_box(corners, picture.width, picture.height, picture);
     detection.query = static_cast<int>(query);
-    kept.push_back(detection.query);
     detections.push_back(std::move(detection));
   }
+  sort_by_score(detections, options.limit);
+  Dims kept;
+  for (const Detection& detection : detections) kept.push_back(detection.query);
   if (options.masks && !kept.empty()) {
     SAM3_ASSIGN_OR_RETURN(const Detector::Masks masks, detector_->masks(values, kept));
     const std::int64_t planes = masks.only_kept ? static_cast<std::int64_t>(kept.size()) : queries;
@@ -253,7 +254,6 @@ Result<std::vector<Detection>> FiveGraphText::collect(const NamedTensors& values
           std::make_shared<BitMaskSource>(masks.bits, plane, bit_order_, picture);
     }
   }
-  sort_by_score(detections);
   return detections;
 }
 

@@ -239,13 +239,26 @@ struct DataFolder {
   std::map<std::string, std::string> names;
 };
 
+bool has_links(const graph::ModelFile& file) {
+  std::error_code error;
+  const auto is_link = [&](const fs::path& path) {
+    return fs::is_symlink(fs::symlink_status(path, error));
+  };
+  const auto& data = file.external_files();
+  return is_link(file.path()) ||
+         std::any_of(data.begin(), data.end(), [&](const auto& one) { return is_link(one.path); });
+}
+
 Result<DataFolder> find_data(const graph::ModelFile& file) {
   // The engine refuses data that lies outside the folder it is told, after following links: tell it
   // the folder and the names behind the links.
   DataFolder data;
   std::error_code error;
   std::set<fs::path> folders;
-  if (file.external_files().empty()) folders.insert(fs::absolute(file.path(), error).parent_path());
+  if (!has_links(file) || file.external_files().empty()) {
+    data.folder = fs::absolute(file.path(), error).parent_path();
+    return data;
+  }
   for (const graph::ExternalFile& external : file.external_files()) {
     const fs::path real = fs::canonical(external.path, error);
     if (error)
@@ -274,13 +287,7 @@ std::size_t unshare(graph::ModelFile& file) {
 
 Result<runtime::GraphSource> graph_source(graph::ModelFile file) {
   const bool changed = unshare(file) > 0;
-  std::error_code error;
-  const auto is_link = [&](const fs::path& path) {
-    return fs::is_symlink(fs::symlink_status(path, error));
-  };
-  bool links = is_link(file.path());
-  for (const graph::ExternalFile& data : file.external_files()) links = links || is_link(data.path);
-  if (!changed && (!links || file.external_files().empty()))
+  if (!changed && (!has_links(file) || file.external_files().empty()))
     return runtime::GraphSource{file.path(), "", ""};
   SAM3_ASSIGN_OR_RETURN(const DataFolder data, find_data(file));
   SAM3_ASSIGN_OR_RETURN(std::string bytes, file.serialize_with_locations(data.names));
@@ -297,7 +304,9 @@ Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
 Result<runtime::GraphSource> graph_source(graph::ModelFile file,
                                           const rewrite::Rewrites& rewrites) {
   if (!rewrites.attention) return graph_source(std::move(file));
-  SAM3_ASSIGN_OR_RETURN(const graph::EditableModel model, editable(file, rewrites));
+  const bool changed = unshare(file) > 0;
+  SAM3_ASSIGN_OR_RETURN(graph::EditableModel model, graph::EditableModel::from(file));
+  if (rewrite::fuse_attention(model) == 0 && !changed) return graph_source(std::move(file));
   return graph_source(model, file);
 }
 

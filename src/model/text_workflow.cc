@@ -84,9 +84,10 @@ Box clamped_box(std::span<const float, 4> corners, double scale_x, double scale_
   return {x(corners[0]), y(corners[1]), x(corners[2]), y(corners[3])};
 }
 
-void sort_by_score(std::vector<Detection>& detections) {
+void sort_by_score(std::vector<Detection>& detections, std::size_t limit) {
   std::stable_sort(detections.begin(), detections.end(),
                    [](const Detection& a, const Detection& b) { return a.score > b.score; });
+  if (limit > 0 && detections.size() > limit) detections.resize(limit);
 }
 
 Status check_shape(const runtime::Tensor& tensor, std::span<const std::int64_t> dims,

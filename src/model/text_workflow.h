@@ -93,8 +93,8 @@ std::vector<float> box_coordinates(const std::optional<Exemplar>& exemplar, Size
 // its size) or as pixels (scale 1, 1).
 Box clamped_box(std::span<const float, 4> corners, double scale_x, double scale_y, Size picture);
 
-// By falling score; equal scores stay in the detector's order.
-void sort_by_score(std::vector<Detection>& detections);
+// By falling score; equal scores stay in the detector's order. Leaves the first `limit`, 0 for all.
+void sort_by_score(std::vector<Detection>& detections, std::size_t limit);
 
 // Adds what a run gave to the error of an output whose type or size is not the declared one.
 Status check_shape(const runtime::Tensor& tensor, std::span<const std::int64_t> dims,

@@ -139,7 +139,9 @@ class Matcher {
     }
     const auto* softmax = made_by(value, "Softmax");
     if (!softmax) return nullptr;
-    const std::int64_t axis = graph::int_attribute(*softmax, "axis", -1);
+    constexpr std::int64_t kAxisFromTheEnd = 13;  // the opset since which -1 is the default
+    const std::int64_t otherwise = editor_.opset() >= kAxisFromTheEnd ? -1 : 1;
+    const std::int64_t axis = graph::int_attribute(*softmax, "axis", otherwise);
     return axis == -1 || axis == 3 ? softmax : nullptr;
   }
 
@@ -197,11 +199,25 @@ class Matcher {
     if (!joined) return false;
     bool splits_to_four = false;
     match.key = find_rows(joined->input(0), match.scale, splits_to_four);
-    const auto shape = editor_.model().weights.find(node->input(1));
-    splits_to_four =
-        splits_to_four || (shape != editor_.model().weights.end() && shape->second.dims == Perm{4});
+    // Where the sizes stand in the graph, [.., S, D] must have become [B, H, D, S].
+    const auto before = constant_shape(input_of(*joined, 1));
+    const auto after = constant_shape(input_of(*node, 1));
+    if (before && after) {
+      splits_to_four = before->size() == 3 && after->size() == 4 && (*before)[1] == (*after)[3] &&
+                       (*before)[2] == (*after)[2];
+      if (!splits_to_four) return false;
+    }
     is_rank_four = is_rank_four || splits_to_four;
     return splits_to_four;
+  }
+
+  std::optional<Perm> constant_shape(const std::string& value) const {
+    const auto found = editor_.model().weights.find(value);
+    if (found == editor_.model().weights.end()) return std::nullopt;
+    if (found->second.type != graph::ElementType::kInt64) return std::nullopt;
+    const auto values = graph::read_values<std::int64_t>(found->second);
+    if (!values) return std::nullopt;
+    return *values;
   }
 
   const GraphEditor& editor_;

@@ -119,8 +119,9 @@ class KeptQueries {
   }
 
  private:
-  static bool multiplies_queries(const onnx::NodeProto& node) {
-    if (node.op_type() == "MatMul") return true;
+  bool multiplies_queries(const onnx::NodeProto& node) {
+    if (node.op_type() == "MatMul")
+      return !is_constant(node.input(0)) && !is_constant(node.input(1));
     const auto* equation = graph::find_attribute(node, "equation");
     if (node.op_type() != "Einsum" || !equation || node.input_size() != 2) return false;
     // "bqc,bchw->bqhw" in any letters.
@@ -132,12 +133,15 @@ class KeptQueries {
   }
 
   onnx::NodeProto* find_product() {
-    // Elementwise and moving nodes with one operand that is no constant lie between.
+    // Nodes that treat every query alike, with one operand that is no constant, lie between.
+    static const Names kAlike{"Add", "Cast", "Greater", "GreaterOrEqual", "Identity",
+                              "Mul", "Pad",  "Reshape", "ReduceSum"};
     std::string value = output_;
     for (int steps = 0; steps < 16; ++steps) {
       onnx::NodeProto* node = producer(value);
       if (!node) return nullptr;
       if (multiplies_queries(*node)) return node;
+      if (!kAlike.contains(node->op_type())) return nullptr;
       if (node->op_type() == "Reshape") reshapes_.push_back(node);
       value.clear();
       for (const std::string& input : node->input()) {
@@ -161,7 +165,8 @@ class KeptQueries {
       return graph::Weight{};
     }
     auto shape = graph::read_values<std::int64_t>(found->second);
-    if (!shape || shape->size() < 3 || std::find(shape->begin(), shape->end(), -1) != shape->end())
+    if (!shape || shape->size() < 3 || (*shape)[0] != 1 || (*shape)[1] != queries() ||
+        std::find(shape->begin(), shape->end(), -1) != shape->end())
       return std::nullopt;
     (*shape)[1] = -1;
     const auto size = static_cast<std::int64_t>(shape->size());
@@ -180,6 +185,14 @@ class KeptQueries {
       if (std::find(node.output().begin(), node.output().end(), value) != node.output().end())
         return &node;
     return nullptr;
+  }
+
+  // Q, as the output declares it; 0 where it does not.
+  std::int64_t queries() const {
+    for (const auto& output : model_.proto.graph().output())
+      if (output.name() == output_ && output.type().tensor_type().shape().dim_size() > 1)
+        return output.type().tensor_type().shape().dim(1).dim_value();
+    return 0;
   }
 
   int index_of(const onnx::NodeProto* node) const {

@@ -17,10 +17,11 @@ constexpr std::array kNames{
 Error unknown(std::string_view text) {
   std::string names;
   for (const auto& [name, member] : kNames) names += std::string(names.empty() ? "" : ", ") + name;
-  return Error{
-      ErrorCode::kInvalidArgument,
-      "rewrite '" + std::string(text) + "' is not all, none, plain, or a minus and one of " + names,
-      "", ""};
+  return Error{ErrorCode::kInvalidArgument,
+               "rewrite '" + std::string(text) +
+                   "' is neither all, none or plain alone nor a list of -NAME; the names are " +
+                   names,
+               "", ""};
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ Result<Rewrites> parse_rewrites(std::string_view text) {
     const auto* const found = std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) {
       return part.size() > 1 && part[0] == '-' && part.substr(1) == entry.first;
     });
-    if (found == kNames.end()) return unknown(part);
+    if (found == kNames.end()) return unknown(text);
     rewrites.*found->second = false;
     if (comma == rest.size()) return rewrites;
     rest.remove_prefix(comma + 1);

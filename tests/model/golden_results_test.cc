@@ -47,6 +47,41 @@ TEST(GoldenResults, TextWithTheOtherBitOrder) {
   check_text_results(model);
 }
 
+TEST(GoldenResults, ALimitLeavesTheHighestScoresWithTheirMasks) {
+  for (const char* rewrite : {"all", "none"}) {
+    ModelOptions options;
+    options.rewrite = rewrite;
+    const Model model = Model::open(data("tiny/dynamo"), options).value();
+    const ImageFeatures features = model.encode_image(picture()).value();
+    const std::vector<Detection> all = model.detect(features, "dog").value();
+    ASSERT_GT(all.size(), 3U);
+    DetectOptions detect;
+    detect.limit = 3;
+    const std::vector<Detection> best = model.detect(features, "dog", detect).value();
+    ASSERT_EQ(best.size(), 3U);
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      EXPECT_EQ(best[i].query, all[i].query);
+      EXPECT_EQ(best[i].mask().area(), all[i].mask().area());
+    }
+  }
+}
+
+TEST(GoldenResults, WithoutMasksTheBoxesAreTheSame) {
+  for (const char* package : {"tiny/dynamo", "tiny/browser"}) {
+    const Model model = Model::open(data(package)).value();
+    const ImageFeatures features = model.encode_image(picture()).value();
+    const std::vector<Detection> with = model.detect(features, "dog").value();
+    DetectOptions options;
+    options.masks = false;
+    const std::vector<Detection> without = model.detect(features, "dog", options).value();
+    ASSERT_EQ(without.size(), with.size());
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      EXPECT_EQ(without[i].score, with[i].score);
+      EXPECT_EQ(without[i].mask().size(), Size{});
+    }
+  }
+}
+
 TEST(GoldenResults, PointsWithBothExporters) {
   for (const char* exporter : {"tiny/dynamo", "tiny/torchscript"})
     check_point_results(Model::open(data(exporter)).value(), false);

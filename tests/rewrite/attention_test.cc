@@ -112,7 +112,9 @@ TEST_P(FusedAttention, IsFoundAndGivesTheSame) {
     for (std::size_t i = 0; i < tensor.element_count(); ++i) {
       const auto value = static_cast<double>(tensor.floats()[i]);
       scale = std::max(scale, std::abs(value));
-      worst = std::max(worst, std::abs(value - static_cast<double>(found.at(name).floats()[i])));
+      const double difference = std::abs(value - static_cast<double>(found.at(name).floats()[i]));
+      ASSERT_FALSE(std::isnan(difference)) << name << " " << i;
+      worst = std::max(worst, difference);
     }
     EXPECT_LE(worst, GetParam().tolerance * scale) << name;
   }

@@ -36,6 +36,7 @@ class Example {
     problem.queries = c.queries;
     problem.keys = c.keys;
     problem.head_size = c.head_size;
+    problem.value_size = c.head_size;
     problem.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_size)));
     problem.query = rows(query_, c, c.queries);
     problem.key = rows(key_, c, c.keys);
@@ -188,6 +189,53 @@ TEST(AttentionKernel, HiddenKeysDoNotCount) {
       example.run(kernel);
       expect_right(example, kernel);
     }
+  }
+}
+
+TEST(AttentionKernel, KeysThatAreAllHiddenByTheLowestNumberCountAlike) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    Example example({1, 2, 20, 150, 16, Bias::kKeys});
+    for (std::size_t k = 0; k < example.bias_size(); ++k)
+      example.bias_at(k) = std::numeric_limits<float>::lowest();
+    example.run(kernel);
+    double mean = 0;
+    for (std::int64_t k = 0; k < 150; ++k)
+      mean += static_cast<double>(example.problem.value.data[k * 16]) / 150;
+    EXPECT_NEAR(static_cast<double>(example.found(0, 0, 3)[0]), mean, kTolerance) << kernel.name;
+  }
+}
+
+TEST(AttentionKernel, ValuesMayBeLongerOrShorterThanKeys) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    Example wide({1, 2, 50, 70, 24});
+    const std::vector<float> whole = (wide.run(kernel), wide.result);
+    for (const std::int64_t size : {5, 16}) {
+      Example example({1, 2, 50, 70, 24});
+      example.problem.value_size = size;
+      example.run(kernel);
+      for (std::int64_t q = 0; q < 50; ++q)
+        for (std::int64_t i = 0; i < size; ++i)
+          ASSERT_EQ(example.found(0, 1, q)[i], wide.found(0, 1, q)[i]) << kernel.name;
+      EXPECT_EQ(example.found(0, 1, 7)[size], 99) << kernel.name;  // as it was
+    }
+  }
+}
+
+TEST(AttentionKernel, NaNIsNotHidden) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    Example example({1, 1, 3, 70, 8, Bias::kKeys});
+    example.bias_at(65) = std::numeric_limits<float>::quiet_NaN();
+    example.run(kernel);
+    for (const float value : example.result) EXPECT_TRUE(std::isnan(value)) << kernel.name;
+  }
+}
+
+TEST(AttentionKernel, WithoutKeysTheResultIsZero) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    Example example({1, 1, 3, 1, 8});
+    example.problem.keys = 0;
+    example.run(kernel);
+    for (const float value : example.result) EXPECT_EQ(value, 0) << kernel.name;
   }
 }
 

@@ -36,10 +36,10 @@ Axes axes_of(const Dims& dims, bool rows_first) {
 }
 
 HeadRows rows_of(const float* data, const Axes& axes, bool rows_first) {
-  // One batch serves all.
-  const std::int64_t whole = axes.batches == 1 ? 0 : axes.heads * axes.rows * axes.size;
-  return rows_first ? HeadRows{data, whole, axes.size, axes.heads * axes.size}
-                    : HeadRows{data, whole, axes.rows * axes.size, axes.size};
+  // One batch, or one head, serves all.
+  const std::int64_t batch = axes.batches == 1 ? 0 : axes.heads * axes.rows * axes.size;
+  const std::int64_t head = axes.heads == 1 ? 0 : rows_first ? axes.size : axes.rows * axes.size;
+  return {data, batch, head, rows_first ? axes.heads * axes.size : axes.size};
 }
 
 struct Kernel {
@@ -76,23 +76,25 @@ struct Kernel {
     const Axes k = axes_of(key, key_rows);
     const Axes v = axes_of(value, value_rows);
     const std::int64_t batches = std::max({q.batches, k.batches, v.batches});
+    const std::int64_t heads = std::max({q.heads, k.heads, v.heads});
     const auto spreads = [&](const Axes& axes) {
-      return axes.batches == batches || axes.batches == 1;
+      return (axes.batches == batches || axes.batches == 1) &&
+             (axes.heads == heads || axes.heads == 1);
     };
-    if (!spreads(q) || !spreads(k) || !spreads(v) || q.heads != k.heads || q.size != k.size ||
-        k.heads != v.heads || k.rows != v.rows || k.size != v.size)
+    if (!spreads(q) || !spreads(k) || !spreads(v) || q.size != k.size || k.rows != v.rows)
       return wrong("Q, K and V of " + text_of(query) + ", " + text_of(key) + " and " +
                    text_of(value) + " do not fit");
-    const Axes result{batches, q.heads, q.rows, v.size};
-    const Dims shape = result_rows ? Dims{batches, q.rows, q.heads, v.size}
-                                   : Dims{batches, q.heads, q.rows, v.size};
+    const Axes result{batches, heads, q.rows, v.size};
+    const Dims shape =
+        result_rows ? Dims{batches, q.rows, heads, v.size} : Dims{batches, heads, q.rows, v.size};
     Ort::UnownedValue output = context.GetOutput(0, shape);
     AttentionProblem problem;
     problem.batches = batches;
-    problem.heads = q.heads;
+    problem.heads = heads;
     problem.queries = q.rows;
     problem.keys = k.rows;
     problem.head_size = q.size;
+    problem.value_size = v.size;
     problem.query = rows_of(context.GetInput(0).GetTensorData<float>(), q, query_rows);
     problem.key = rows_of(context.GetInput(1).GetTensorData<float>(), k, key_rows);
     problem.value = rows_of(context.GetInput(2).GetTensorData<float>(), v, value_rows);
@@ -102,7 +104,7 @@ struct Kernel {
     problem.result_rows = rows_of(nullptr, result, result_rows);
     if (context.GetInputCount() > 3 && context.GetInput(3)) {
       const Dims bias = dims_of(context.GetInput(3));
-      if (!set_bias(bias, {batches, q.heads, q.rows, k.rows},
+      if (!set_bias(bias, {batches, heads, q.rows, k.rows},
                     context.GetInput(3).GetTensorData<float>(), problem.bias))
         return wrong("a bias of " + text_of(bias) + " does not spread over the scores of " +
                      text_of(query) + " with " + text_of(key));

@@ -102,12 +102,12 @@ void multiply(const Product& product, std::size_t rows) {
 
 // 2^x for x <= 0; at least 2^-126, also for -infinity. Adding 1.5 * 2^23 leaves the whole part of x
 // in the lowest bits. The polynomial is the one of its degree with the least relative error, 8e-8.
-// Max gives its second operand where one is NaN.
 HWY_INLINE Vector exp2_of(Vector x) {
   const Floats d;
   const hn::RebindToSigned<Floats> di;
   const Vector shift = hn::Set(d, 12582912.0F);
-  const Vector clamped = hn::Max(hn::Set(d, -126.0F), x);
+  const Vector least = hn::Set(d, -126.0F);
+  const Vector clamped = hn::IfThenElse(hn::Lt(x, least), least, x);  // NaN stays
   const Vector shifted = hn::Add(clamped, shift);
   const Vector f = hn::Sub(clamped, hn::Sub(shifted, shift));
   Vector p = hn::Set(d, 1.327647205e-03F);
@@ -123,30 +123,38 @@ HWY_INLINE Vector exp2_of(Vector x) {
 // What a tile needs while it goes over the keys; rows are kQueries long.
 struct Tile {
   float* query;   // [head_size], turned and scaled
-  float* value;   // [kKeys][head_size], the block's rows without gaps
+  float* value;   // [kKeys][value_size], the block's rows without gaps
   float* scores;  // [kKeys]
-  float* sums;    // [head_size], the weighted values so far
+  float* sums;    // [value_size], the weighted values so far
   float* largest;
   float* total;
   float* factor;
 
-  static std::size_t floats(std::size_t head_size) {
-    return head_size * kQueries * 2 + kKeys * head_size + kKeys * kQueries + 3 * kQueries;
+  static std::size_t floats(std::size_t head_size, std::size_t value_size) {
+    return (head_size + value_size + kKeys + 3) * kQueries + kKeys * value_size;
   }
-  Tile(float* memory, std::size_t head_size) {
+  Tile(float* memory, std::size_t head_size, std::size_t value_size) {
     const auto take = [&](std::size_t count) { return std::exchange(memory, memory + count); };
     query = take(head_size * kQueries);
-    sums = take(head_size * kQueries);
+    sums = take(value_size * kQueries);
     scores = take(kKeys * kQueries);
     largest = take(kQueries);
     total = take(kQueries);
     factor = take(kQueries);
-    value = take(kKeys * head_size);
+    value = take(kKeys * value_size);
   }
 };
 
 const float* row_of(const HeadRows& rows, std::int64_t batch, std::int64_t head, std::int64_t row) {
   return rows.data + batch * rows.batch_stride + head * rows.head_stride + row * rows.row_stride;
+}
+
+// In the unit of the scores. What is finite stays so: a key that is hidden by the lowest number
+// must not look like one that -infinity hides.
+HWY_INLINE float scaled_bias(float bias) {
+  const float scaled = bias * kLog2E;
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  return scaled < kLowest && bias >= kLowest ? kLowest : scaled;
 }
 
 void add_bias(const AttentionBias& bias, const float* at, std::size_t keys, std::size_t queries,
@@ -157,12 +165,12 @@ void add_bias(const AttentionBias& bias, const float* at, std::size_t keys, std:
     const float* here = at + static_cast<std::int64_t>(k) * bias.key_stride;
     float* row = scores + k * kQueries;
     if (bias.query_stride == 0) {
-      const Vector all = hn::Set(d, *here * kLog2E);
+      const Vector all = hn::Set(d, scaled_bias(*here));
       for (std::size_t q = 0; q < kQueries; q += lanes)
         hn::Store(hn::Add(hn::Load(d, row + q), all), d, row + q);
     } else {
       for (std::size_t q = 0; q < queries; ++q)
-        row[q] += here[static_cast<std::int64_t>(q) * bias.query_stride] * kLog2E;
+        row[q] += scaled_bias(here[static_cast<std::int64_t>(q) * bias.query_stride]);
     }
   }
 }
@@ -203,19 +211,20 @@ void run_job(const AttentionProblem& problem, std::int64_t job) {
   const auto queries =
       static_cast<std::size_t>(std::min<std::int64_t>(kQueries, problem.queries - first));
   const auto size = static_cast<std::size_t>(problem.head_size);
+  const auto value_size = static_cast<std::size_t>(problem.value_size);
   constexpr std::size_t kAlignment = 64;
   thread_local std::vector<float> memory;
-  memory.resize(Tile::floats(size) + kAlignment / sizeof(float));
+  memory.resize(Tile::floats(size, value_size) + kAlignment / sizeof(float));
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
   const Tile tile(reinterpret_cast<float*>((address + kAlignment - 1) / kAlignment * kAlignment),
-                  size);
+                  size, value_size);
   std::fill_n(tile.query, size * kQueries, 0.0F);
   for (std::size_t q = 0; q < queries; ++q) {
     const float* row = row_of(problem.query, batch, head, first + static_cast<std::int64_t>(q));
     for (std::size_t i = 0; i < size; ++i)
       tile.query[i * kQueries + q] = row[i] * (problem.scale * kLog2E);
   }
-  std::fill_n(tile.sums, size * kQueries, 0.0F);
+  std::fill_n(tile.sums, value_size * kQueries, 0.0F);
   std::fill_n(tile.total, kQueries, 0.0F);
   std::fill_n(tile.largest, kQueries, -std::numeric_limits<float>::infinity());
   for (std::int64_t k = 0; k < problem.keys; k += std::int64_t{kKeys}) {
@@ -231,18 +240,21 @@ void run_job(const AttentionProblem& problem, std::int64_t job) {
                keys, queries, tile.scores);
     update_softmax(keys, tile);
     for (std::size_t i = 0; i < keys; ++i)
-      std::copy_n(row_of(problem.value, batch, head, k + static_cast<std::int64_t>(i)), size,
-                  tile.value + i * size);
-    multiply({{tile.value, 1, size}, tile.scores, keys, tile.factor, tile.sums}, size);
+      std::copy_n(row_of(problem.value, batch, head, k + static_cast<std::int64_t>(i)), value_size,
+                  tile.value + i * value_size);
+    multiply({{tile.value, 1, value_size}, tile.scores, keys, tile.factor, tile.sums}, value_size);
   }
   const HeadRows& rows = problem.result_rows;
   for (std::size_t q = 0; q < queries; ++q) {
     float* row = problem.result + batch * rows.batch_stride + head * rows.head_stride +
                  (first + static_cast<std::int64_t>(q)) * rows.row_stride;
     // Without a key that counts: zero divided by zero, unless zeros are wanted.
-    const bool empty = tile.largest[q] == -std::numeric_limits<float>::infinity();
-    const float inverse = empty ? (problem.zero_empty ? 0 : std::nanf("")) : 1 / tile.total[q];
-    for (std::size_t i = 0; i < size; ++i) row[i] = tile.sums[i * kQueries + q] * inverse;
+    const bool empty =
+        tile.largest[q] == -std::numeric_limits<float>::infinity() || std::isnan(tile.total[q]);
+    const bool zero = problem.keys == 0 || (empty && problem.zero_empty);
+    const float inverse = zero ? 0 : empty ? std::nanf("") : 1 / tile.total[q];
+    for (std::size_t i = 0; i < value_size; ++i)
+      row[i] = zero ? 0 : tile.sums[i * kQueries + q] * inverse;
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace sam3::runtime {
 
-// Rows of `head_size` adjacent floats for batch b, head h and row r, at
+// Rows of adjacent floats for batch b, head h and row r, at
 // data + b * batch_stride + h * head_stride + r * row_stride.
 struct HeadRows {
   const float* data = nullptr;
@@ -34,13 +34,15 @@ struct AttentionProblem {
   std::int64_t heads = 0;
   std::int64_t queries = 0;
   std::int64_t keys = 0;
-  std::int64_t head_size = 0;
+  std::int64_t head_size = 0;   // of a query and a key
+  std::int64_t value_size = 0;  // of a value and a row of the result
   HeadRows query;
   HeadRows key;
   HeadRows value;
   AttentionBias bias;
   float scale = 1;
-  bool zero_empty = false;  // a query whose scores are all -infinity gives zeros, not NaN
+  bool zero_empty =
+      false;  // a query whose scores are all -infinity gives zeros, not NaN; so does NaN
   float* result = nullptr;
   HeadRows result_rows;  // strides of the result; its data is not used
 };
