@@ -114,6 +114,9 @@ void widen(std::span<std::byte> into, StoredType type) {
 
 Status read_tensor(const graph::WeightFile& file, const StoredTensor& tensor,
                    std::span<std::byte> into) {
+  if (tensor.type == StoredType::kOther)
+    return Error{ErrorCode::kUnsupported, "values of type " + tensor.type_name + " are not read",
+                 "", ""};
   if (tensor.type == StoredType::kF32) return file.read(tensor.offset, into);
   SAM3_RETURN_IF_ERROR(file.read(tensor.offset, into.subspan(into.size() / 2)));
   widen(into, tensor.type);

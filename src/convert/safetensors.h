@@ -31,7 +31,8 @@ class SafetensorsFile {
   static Result<SafetensorsFile> open(const std::filesystem::path& path);
 
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
-  // The tensor as float; its type must not be kOther. The file stays open as long as the weight.
+  // The tensor as float; one of type kOther cannot be read (kUnsupported). The file stays open as
+  // long as the weight.
   graph::Weight weight(const StoredTensor& tensor) const;
 
  private:

@@ -68,6 +68,9 @@ TEST(Safetensors, OtherTypesKeepTheirName) {
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->tensors().at("i").type, StoredType::kOther);
   EXPECT_EQ(file->tensors().at("i").type_name, "I64");
+  const auto values = graph::read_values<float>(file->weight(file->tensors().at("i")));
+  ASSERT_FALSE(values.ok());
+  EXPECT_THAT(values.error().message, testing::HasSubstr("I64"));
 }
 
 struct BadHeader {
