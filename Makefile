@@ -35,4 +35,4 @@ install: build
 	cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-asan build-dev out
+	rm -rf build build-asan build-dev build-fuzz out

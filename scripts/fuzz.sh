@@ -1,15 +1,15 @@
 #!/bin/bash
-# fuzz.sh [SECONDS]: builds the fuzzers (preset "asan") and runs each over its seeds, then all of them, two at a time, for
+# fuzz.sh [SECONDS]: builds the fuzzers (preset "fuzz") and runs each over its seeds, then all of them, two at a time, for
 # about SECONDS together (60). Up to a minute, as in CI, it tries the same inputs everywhere: a fixed seed and a bounded
-# number for each; longer runs go on to new ones. What makes one fail is kept in build-asan/found/. Its last line is "N passed, N failed".
+# number for each; longer runs go on to new ones. What makes one fail is kept in build-fuzz/found/. Its last line is "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
 case $seconds in '' | *[!0-9]*) echo "usage: scripts/fuzz.sh [SECONDS]" >&2; exit 2 ;; esac
-{ scripts/setup.sh fuzz && scripts/build.sh asan; } >&2 || { echo "0 passed, 1 failed"; exit 1; }
+{ scripts/setup.sh fuzz && scripts/build.sh fuzz; } >&2 || { echo "0 passed, 1 failed"; exit 1; }
 
-programs=(build-asan/bin/fuzz_*)
-found=build-asan/found
+programs=(build-fuzz/bin/fuzz_*)
+found=build-fuzz/found
 mkdir -p "$found"
 memory=/dev/shm
 [ -w "$memory" ] || memory=${TMPDIR:-/tmp}
@@ -26,7 +26,7 @@ run() {
   local name=${1##*/fuzz_} corpus common
   corpus=$TMPDIR/$name
   mkdir -p "$corpus"
-  cp build-asan/fuzz/seeds/"$name"/* "$corpus"
+  cp build-fuzz/fuzz/seeds/"$name"/* "$corpus"
   [ ! -d "fuzz/seeds/$name" ] || cp fuzz/seeds/"$name"/* "$corpus"
   common=(-timeout=30 -rss_limit_mb=3000 -artifact_prefix="$found/$name-")
   "$1" "${common[@]}" "$corpus"/* && "$1" "${common[@]}" $which -max_len=6000 -max_total_time=$((each > 0 ? each : 1)) "$corpus"

@@ -66,7 +66,7 @@ build release
 counted "static checks" scripts/check.sh
 run_tests release
 step scripts/setup.sh fuzz
-build asan
-run_tests asan
+build fuzz
+run_tests fuzz
 counted "fuzzers" scripts/fuzz.sh 60
 finish

@@ -70,9 +70,12 @@ class Side {
     run_.quiet = true;
   }
 
-  Status load() {
+  // Profiles go into the folder, unless its name is empty.
+  Status load(const std::string& profile = {}) {
     return timed("load", [&]() -> Status {
-      SAM3_ASSIGN_OR_RETURN(model_, open_model(run_));
+      ModelOptions options = model_options(run_);
+      options.profile = profile;
+      SAM3_ASSIGN_OR_RETURN(model_, Model::open(run_.model, options));
       SAM3_RETURN_IF_ERROR(model_.prepare(Workflow::kText));
       return model_.prepare(Workflow::kPoint);
     });
@@ -319,9 +322,8 @@ std::map<std::string, Operators> read_profiles(const fs::path& folder) {
 
 Status add_profile(const fs::path& folder, RunOptions run, const Picture& picture, Report& made) {
   {
-    run.profile = folder.string();
     Side side(run, run.rewrite);
-    SAM3_RETURN_IF_ERROR(side.load());
+    SAM3_RETURN_IF_ERROR(side.load(folder.string()));
     SAM3_RETURN_IF_ERROR(side.warm_up(picture));
     SAM3_RETURN_IF_ERROR(side.run(picture, 0));
   }

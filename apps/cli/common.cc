@@ -36,7 +36,19 @@ void note(std::string_view text) {
 }
 
 int fail(const Error& error) {
-  note("sam3: " + one_line(error.to_string()));
+  // Messages of the library break lines for the items of a list only; what else breaks one came
+  // with a name.
+  constexpr std::string_view kItem = "\n  - ";
+  const std::string text = error.to_string();
+  std::string shown = "sam3: ";
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(text.find(kItem, begin), text.size());
+    shown += one_line(std::string_view(text).substr(begin, end - begin));
+    if (end == text.size()) break;
+    shown += kItem;
+    begin = end + kItem.size();
+  }
+  note(shown);
   return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
 }
 
@@ -101,7 +113,6 @@ ModelOptions model_options(const RunOptions& options) {
   model.threads = static_cast<int>(options.threads);
   model.low_memory = options.low_memory;
   model.rewrite = options.rewrite;
-  model.profile = options.profile;
   if (const char* library = environment("SAM3_ONNXRUNTIME_LIBRARY")) model.onnxruntime = library;
   return model;
 }

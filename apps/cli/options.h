@@ -17,7 +17,6 @@ struct RunOptions {
   bool allow_truncated = false;
   bool low_memory = false;
   std::string rewrite = "all";
-  std::string profile;  // folder; no option of its own
   bool quiet = false;
   bool verbose = false;
 

@@ -19,8 +19,9 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t kRecorded = 3;  // detections with the highest scores
-// What other devices and roundings may change.
-constexpr double kScoreTolerance = 0.05;
+// What other devices and roundings may change: between vector units, which add floats in another
+// order, int8 graphs of the demo model moved a score by 0.07.
+constexpr double kScoreTolerance = 0.1;
 constexpr double kBoxTolerance = 0.02;   // of the picture's longer side
 constexpr double kAreaTolerance = 0.01;  // of the picture
 

@@ -18,25 +18,6 @@ constexpr int kIrVersion = 8;  // of the first ONNX release with that opset
 constexpr std::size_t kShownFailures = 8;
 constexpr std::size_t kKeptFailures = 1000;
 
-void set_attribute(onnx::NodeProto& node, const std::string& name, const Attribute& attribute) {
-  onnx::AttributeProto& proto = *node.add_attribute();
-  proto.set_name(name);
-  if (const auto* i = std::get_if<std::int64_t>(&attribute)) {
-    proto.set_type(onnx::AttributeProto::INT);
-    proto.set_i(*i);
-  } else if (const auto* f = std::get_if<float>(&attribute)) {
-    proto.set_type(onnx::AttributeProto::FLOAT);
-    proto.set_f(*f);
-  } else if (const auto* s = std::get_if<std::string>(&attribute)) {
-    proto.set_type(onnx::AttributeProto::STRING);
-    proto.set_s(*s);
-  } else {
-    proto.set_type(onnx::AttributeProto::INTS);
-    for (const std::int64_t value : std::get<std::vector<std::int64_t>>(attribute))
-      proto.add_ints(value);
-  }
-}
-
 void declare(onnx::ValueInfoProto& info, const std::string& name, ElementType type,
              const std::vector<Dim>& dims) {
   info.set_name(name);
@@ -134,7 +115,7 @@ std::vector<Value> Builder::nodes(const std::string& op, const std::vector<Value
     made.push_back(node.name() + "_output" + (i > 0 ? std::to_string(i) : ""));
     node.add_output(made.back());
   }
-  for (const auto& [name, attribute] : attributes) set_attribute(node, name, attribute);
+  for (const auto& [name, attribute] : attributes) graph::set_attribute(node, name, attribute);
   return made;
 }
 

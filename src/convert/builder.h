@@ -11,6 +11,7 @@
 
 #include "convert/weights.h"
 #include "graph/editable_model.h"
+#include "graph/graph_editor.h"
 #include "sam3/result.h"
 
 namespace sam3::convert {
@@ -21,8 +22,7 @@ using Value = std::string;
 // A size of a declared input or output, or the name of one that is free.
 using Dim = std::variant<std::int64_t, std::string>;
 
-using Attribute = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>>;
-using Attributes = std::map<std::string, Attribute>;
+using Attributes = std::map<std::string, graph::Attribute>;
 
 // A linear layer of the checkpoint: weight [out, in] and bias [out].
 struct Linear {

@@ -75,6 +75,40 @@ std::vector<std::int64_t> ints_attribute(const onnx::NodeProto& node, std::strin
   return {attribute->ints().begin(), attribute->ints().end()};
 }
 
+void set_attribute(onnx::NodeProto& node, std::string_view name, const Attribute& value) {
+  onnx::AttributeProto& proto = *node.add_attribute();
+  proto.set_name(std::string(name));
+  if (const auto* i = std::get_if<std::int64_t>(&value)) {
+    proto.set_type(onnx::AttributeProto::INT);
+    proto.set_i(*i);
+  } else if (const auto* f = std::get_if<float>(&value)) {
+    proto.set_type(onnx::AttributeProto::FLOAT);
+    proto.set_f(*f);
+  } else if (const auto* s = std::get_if<std::string>(&value)) {
+    proto.set_type(onnx::AttributeProto::STRING);
+    proto.set_s(*s);
+  } else {
+    proto.set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t one : std::get<std::vector<std::int64_t>>(value)) proto.add_ints(one);
+  }
+}
+
+void keep_nodes(onnx::GraphProto& graph, const std::vector<bool>& stays,
+                const std::function<bool(const std::string&)>& is_known) {
+  auto& nodes = *graph.mutable_node();
+  int kept = 0;
+  for (int i = 0; i < nodes.size(); ++i)
+    if (stays[static_cast<std::size_t>(i)]) nodes.SwapElements(kept++, i);
+  nodes.DeleteSubrange(kept, nodes.size() - kept);
+  std::set<std::string, std::less<>> made;
+  for (const auto& node : nodes) made.insert(node.output().begin(), node.output().end());
+  auto& declared = *graph.mutable_value_info();
+  const auto gone = std::remove_if(declared.begin(), declared.end(), [&](const auto& value) {
+    return !made.contains(value.name()) && !is_known(value.name());
+  });
+  declared.erase(gone, declared.end());
+}
+
 GraphEditor::GraphEditor(EditableModel& model) : model_(model) {
   auto& nodes = *graph().mutable_node();
   source_.assign(std::make_move_iterator(nodes.begin()), std::make_move_iterator(nodes.end()));
@@ -184,37 +218,24 @@ void GraphEditor::need_domain(const std::string& domain, std::int64_t version) {
   opset.set_version(version);
 }
 
-void GraphEditor::remove_unused() {
+void GraphEditor::finish() {
   std::set<std::string, std::less<>> used;
   for (const auto& output : graph().output()) used.insert(output.name());
-  auto& nodes = *graph().mutable_node();
-  std::vector<bool> goes(static_cast<std::size_t>(nodes.size()), false);
+  const auto& nodes = graph().node();
+  std::vector<bool> stays(static_cast<std::size_t>(nodes.size()), true);
   // From the end, so that a node is looked at when all its readers have been.
   for (int i = nodes.size() - 1; i >= 0; --i) {
     const auto& node = nodes[i];
     const bool unused = node.output_size() == 1 && released_.contains(node.output(0)) &&
                         !used.contains(node.output(0));
-    goes[static_cast<std::size_t>(i)] = unused;
+    stays[static_cast<std::size_t>(i)] = !unused;
     if (!unused) for_each_use(node, [&](const std::string& name) { used.insert(name); });
   }
-  int kept = 0;
-  for (int i = 0; i < nodes.size(); ++i)
-    if (!goes[static_cast<std::size_t>(i)]) nodes.SwapElements(kept++, i);
-  nodes.DeleteSubrange(kept, nodes.size() - kept);
   for (const std::string& name : released_)
     if (!used.contains(name)) model_.weights.erase(name);
-}
-
-void GraphEditor::finish() {
-  remove_unused();
-  std::set<std::string, std::less<>> known;
-  for (const auto& node : graph().node()) known.insert(node.output().begin(), node.output().end());
-  for (const auto& [name, weight] : model_.weights) known.insert(name);
-  auto& declared = *graph().mutable_value_info();
-  const auto gone = std::remove_if(declared.begin(), declared.end(), [&](const auto& value) {
-    return !known.contains(value.name()) && !is_graph_input(value.name());
+  keep_nodes(graph(), stays, [&](const std::string& value) {
+    return model_.weights.contains(value) || is_graph_input(value);
   });
-  declared.erase(gone, declared.end());
 }
 
 }  // namespace sam3::graph

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "graph/editable_model.h"
@@ -32,6 +34,15 @@ std::int64_t int_attribute(const onnx::NodeProto& node, std::string_view name,
                            std::int64_t otherwise);
 float float_attribute(const onnx::NodeProto& node, std::string_view name, float otherwise);
 std::vector<std::int64_t> ints_attribute(const onnx::NodeProto& node, std::string_view name);
+
+using Attribute = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>>;
+// Adds an attribute, which the node must not have yet.
+void set_attribute(onnx::NodeProto& node, std::string_view name, const Attribute& value);
+
+// Leaves the nodes whose place in the graph is marked, and the declarations of values that they
+// make or that `is_known`.
+void keep_nodes(onnx::GraphProto& graph, const std::vector<bool>& stays,
+                const std::function<bool(const std::string&)>& is_known);
 
 // Calls visit(name) for every value that a node reads, those of its subgraphs included.
 template <typename Visit>
@@ -81,8 +92,6 @@ class GraphEditor {
   }
 
  private:
-  void remove_unused();
-
   EditableModel& model_;
   std::vector<onnx::NodeProto> source_;
   std::map<std::string, const onnx::NodeProto*, std::less<>> producers_;

@@ -32,10 +32,12 @@ Result<std::unique_ptr<const Detector>> Detector::create(graph::ModelFile file,
   if (!whole) {
     const Status status = detector->cut(file, context);
     if (!status && status.error().code != ErrorCode::kUnsupported) return status.error();
-    whole = !status.ok();
-    if (whole)
+    if (!status) {
+      whole = true;
+      detector = std::make_unique<Detector>();  // without the stages that were made
       log_line(LogLevel::kInfo,
                "the detector runs whole, not in stages: " + status.error().message);
+    }
   }
   if (whole) {
     for (const graph::ValueInfo& input : file.inputs())

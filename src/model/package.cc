@@ -278,21 +278,12 @@ Result<DataFolder> find_data(const graph::ModelFile& file) {
 
 // The exact sums need weights that no two nodes share (a fault of the engine, seen in 1.32.0).
 std::size_t unshare(graph::ModelFile& file) {
-  if (!runtime::exact_sums_need_own_weights()) return 0;
+  if (!runtime::int8_sums_saturate()) return 0;
   return file.unshare_initializers("MatMulInteger", {1, 3}) +
          file.unshare_initializers("DequantizeLinear", {0, 1, 2});
 }
 
 }  // namespace
-
-Result<runtime::GraphSource> graph_source(graph::ModelFile file) {
-  const bool changed = unshare(file) > 0;
-  if (!changed && (!has_links(file) || file.external_files().empty()))
-    return runtime::GraphSource{file.path(), "", ""};
-  SAM3_ASSIGN_OR_RETURN(const DataFolder data, find_data(file));
-  SAM3_ASSIGN_OR_RETURN(std::string bytes, file.serialize_with_locations(data.names));
-  return runtime::GraphSource{file.path(), std::move(bytes), data.folder};
-}
 
 Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
                                           const graph::ModelFile& origin) {
@@ -303,11 +294,16 @@ Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
 
 Result<runtime::GraphSource> graph_source(graph::ModelFile file,
                                           const rewrite::Rewrites& rewrites) {
-  if (!rewrites.attention) return graph_source(std::move(file));
   const bool changed = unshare(file) > 0;
-  SAM3_ASSIGN_OR_RETURN(graph::EditableModel model, graph::EditableModel::from(file));
-  if (rewrite::fuse_attention(model) == 0 && !changed) return graph_source(std::move(file));
-  return graph_source(model, file);
+  if (rewrites.attention) {
+    SAM3_ASSIGN_OR_RETURN(graph::EditableModel model, graph::EditableModel::from(file));
+    if (rewrite::fuse_attention(model) > 0) return graph_source(model, file);
+  }
+  if (!changed && (!has_links(file) || file.external_files().empty()))
+    return runtime::GraphSource{file.path(), "", ""};
+  SAM3_ASSIGN_OR_RETURN(const DataFolder data, find_data(file));
+  SAM3_ASSIGN_OR_RETURN(std::string bytes, file.serialize_with_locations(data.names));
+  return runtime::GraphSource{file.path(), std::move(bytes), data.folder};
 }
 
 Result<graph::EditableModel> editable(graph::ModelFile& file, const rewrite::Rewrites& rewrites) {

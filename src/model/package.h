@@ -72,9 +72,9 @@ class Package {
 
 // How the engine has to be given a graph so that it finds the weights, also where model or data are
 // symbolic links, as in a download cache, and so that int8 sums are exact on this processor.
-Result<runtime::GraphSource> graph_source(graph::ModelFile file);
-// The same with the rewrites of single graphs that are on.
-Result<runtime::GraphSource> graph_source(graph::ModelFile file, const rewrite::Rewrites& rewrites);
+// The rewrites of single graphs that are on are applied.
+Result<runtime::GraphSource> graph_source(graph::ModelFile file,
+                                          const rewrite::Rewrites& rewrites = rewrite::kNone);
 // The same for a model that was made of `origin`'s. A value of its own weights is held in memory.
 Result<runtime::GraphSource> graph_source(const graph::EditableModel& model,
                                           const graph::ModelFile& origin);

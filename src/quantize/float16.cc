@@ -205,10 +205,8 @@ class Float16Pass {
   }
 
   void cast(const std::string& from, const std::string& to, ElementType type) {
-    auto& attribute = *editor_.add("Cast", {from}, to, to + "_cast").add_attribute();
-    attribute.set_name("to");
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(static_cast<std::int64_t>(type));
+    graph::set_attribute(editor_.add("Cast", {from}, to, to + "_cast"), "to",
+                         static_cast<std::int64_t>(type));
   }
 
   void halve_weights() {

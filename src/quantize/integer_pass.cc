@@ -211,10 +211,10 @@ class IntegerPass {
     auto& added = editor_.add("MatMulNBits", {node.input(0), names.values, names.scales}, product,
                               label(node) + "_Q" + std::to_string(layout.bits));
     added.set_domain(std::string(kMicrosoft));
-    set_int(added, "K", layout.inputs);
-    set_int(added, "N", layout.outputs);
-    set_int(added, "bits", layout.bits);
-    set_int(added, "block_size", layout.block);
+    graph::set_attribute(added, "K", layout.inputs);
+    graph::set_attribute(added, "N", layout.outputs);
+    graph::set_attribute(added, "bits", layout.bits);
+    graph::set_attribute(added, "block_size", layout.block);
     if (!rest.empty()) finish_gemm(node, rest, product);
   }
 
@@ -367,7 +367,8 @@ class IntegerPass {
                  const std::vector<std::string>& scales, const std::string& output) {
     const std::string name = label(node) + "_quant";
     const std::string cast = editor_.unique(sum + "_cast_output");
-    set_int(editor_.add("Cast", {sum}, cast, sum + "_cast"), "to", onnx::TensorProto::FLOAT);
+    graph::set_attribute(editor_.add("Cast", {sum}, cast, sum + "_cast"), "to",
+                         std::int64_t{onnx::TensorProto::FLOAT});
     const std::string scale = editor_.unique(name + "_scales_mul:0");
     editor_.add("Mul", scales, scale, name + "_scales_mul");
     editor_.add("Mul", {cast, scale}, output, name + "_output_scale_mul");
@@ -380,9 +381,10 @@ class IntegerPass {
     const WeightNames& names = quantized_weight(std::move(form));
     // One for each use: ONNX Runtime fuses it with the node behind it.
     const std::string restored = editor_.unique(name + "_dequantized");
-    set_int(editor_.add("DequantizeLinear", {names.values, names.scales, names.zero_point},
-                        restored, name + "_DequantizeLinear"),
-            "axis", static_cast<std::int64_t>(axis));
+    graph::set_attribute(
+        editor_.add("DequantizeLinear", {names.values, names.scales, names.zero_point}, restored,
+                    name + "_DequantizeLinear"),
+        "axis", static_cast<std::int64_t>(axis));
     editor_.keep(node);
     onnx::NodeProto& kept = *editor_.graph().mutable_node()->rbegin();
     kept.set_input(1, restored);
@@ -399,13 +401,6 @@ class IntegerPass {
   std::string scalar(const std::string& name, float value) {
     return editor_.add_weight(
         name, graph::make_weight(ElementType::kFloat, {}, std::vector<float>{value}));
-  }
-
-  static void set_int(onnx::NodeProto& node, const char* name, std::int64_t value) {
-    auto& attribute = *node.add_attribute();
-    attribute.set_name(name);
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(value);
   }
 
   GraphEditor editor_;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/macros.h"
+#include "graph/graph_editor.h"
 #include "quantize/graph_inputs.h"
 #include "quantize/quantize.h"
 
@@ -76,10 +77,7 @@ void add_output(graph::EditableModel& model, const std::string& value, const std
   cast.set_op_type("Cast");
   cast.add_input(value);
   cast.add_output(as);
-  onnx::AttributeProto& to = *cast.add_attribute();
-  to.set_name("to");
-  to.set_type(onnx::AttributeProto::INT);
-  to.set_i(static_cast<std::int64_t>(graph::ElementType::kFloat));
+  graph::set_attribute(cast, "to", static_cast<std::int64_t>(graph::ElementType::kFloat));
   onnx::ValueInfoProto& output = *graph.add_output();
   output.set_name(as);
   output.mutable_type()->mutable_tensor_type()->set_elem_type(

@@ -225,27 +225,18 @@ class Matcher {
   std::map<std::string, std::vector<const onnx::NodeProto*>, std::less<>> readers_;
 };
 
-void set_flag(onnx::NodeProto& node, const char* name, bool value) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(onnx::AttributeProto::INT);
-  attribute.set_i(value ? 1 : 0);
-}
-
 void emit(GraphEditor& editor, const Match& match, const std::string& name) {
   std::vector<std::string> inputs{match.query.value, match.key.value, match.value.value};
   if (!match.bias.empty()) inputs.push_back(match.bias);
   onnx::NodeProto& node = editor.add("Attention", inputs, match.result, name + "_attention");
   node.set_domain("sam3");
-  auto& scale = *node.add_attribute();
-  scale.set_name("scale");
-  scale.set_type(onnx::AttributeProto::FLOAT);
-  scale.set_f(match.scale);
-  set_flag(node, "zero_empty", match.zero_empty);
-  set_flag(node, "query_rows", match.query.rows_first);
-  set_flag(node, "key_rows", match.key.rows_first);
-  set_flag(node, "value_rows", match.value.rows_first);
-  set_flag(node, "result_rows", match.result_rows);
+  const auto flag = [](bool value) { return std::int64_t{value}; };
+  graph::set_attribute(node, "scale", match.scale);
+  graph::set_attribute(node, "zero_empty", flag(match.zero_empty));
+  graph::set_attribute(node, "query_rows", flag(match.query.rows_first));
+  graph::set_attribute(node, "key_rows", flag(match.key.rows_first));
+  graph::set_attribute(node, "value_rows", flag(match.value.rows_first));
+  graph::set_attribute(node, "result_rows", flag(match.result_rows));
 }
 
 }  // namespace

@@ -103,10 +103,7 @@ class KeptQueries {
     gather.add_input(all);
     gather.add_input(kKeptQueries);
     gather.add_output(kept);
-    auto& axis = *gather.add_attribute();
-    axis.set_name("axis");
-    axis.set_type(onnx::AttributeProto::INT);
-    axis.set_i(1);
+    graph::set_attribute(gather, "axis", std::int64_t{1});
     for (int i = graph.node_size() - 1; i > place; --i)
       graph.mutable_node()->SwapElements(i, i - 1);
     auto& input = *graph.add_input();

@@ -33,7 +33,8 @@ struct DetectorStages {
   bool only_kept = false;
 };
 
-// Values are those of the uncut graph to the last bit, wherever the engine runs the same kernels.
+// Nothing is computed differently; but the engine joins other nodes in parts than in the whole, and
+// rounds there.
 // kUnsupported where an operator is not known well enough to cut behind it.
 Result<DetectorStages> cut_detector(const graph::EditableModel& detector, const DetectorCut& cut,
                                     bool kept_masks);

@@ -14,9 +14,19 @@ constexpr std::array kNames{
     std::pair{"attention", &Rewrites::attention},
 };
 
+}  // namespace
+
+std::vector<std::string> rewrite_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, member] : kNames) names.emplace_back(name);
+  return names;
+}
+
+namespace {
+
 Error unknown(std::string_view text) {
   std::string names;
-  for (const auto& [name, member] : kNames) names += std::string(names.empty() ? "" : ", ") + name;
+  for (const std::string& name : rewrite_names()) names += (names.empty() ? "" : ", ") + name;
   return Error{ErrorCode::kInvalidArgument,
                "rewrite '" + std::string(text) +
                    "' is neither all, none or plain alone nor a list of -NAME; the names are " +
@@ -26,16 +36,10 @@ Error unknown(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> rewrite_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, member] : kNames) names.emplace_back(name);
-  return names;
-}
-
 Result<Rewrites> parse_rewrites(std::string_view text) {
   Rewrites rewrites;
   if (text == "all") return rewrites;
-  if (text == "none") return Rewrites{false, false, false, false};
+  if (text == "none") return kNone;
   if (text == "plain") return Rewrites{false, false, false, true};
   for (std::string_view rest = text;;) {
     const std::size_t comma = std::min(rest.find(','), rest.size());

@@ -18,12 +18,13 @@ struct Rewrites {
   bool engine_defaults = false;
 };
 
+inline constexpr Rewrites kNone{false, false, false, false};
+
 // "detector-stages", "kept-masks", "attention".
 std::vector<std::string> rewrite_names();
 
-// "all", "none", "plain" (none, and engine_defaults), or names that are left out, each with a minus
-// before it: "-attention" or
-// "-attention,-kept-masks". kInvalidArgument for anything else.
+// "all", "none", "plain" (none, and engine_defaults), or names to leave out, each behind a minus:
+// "-attention", "-attention,-kept-masks". kInvalidArgument for anything else.
 Result<Rewrites> parse_rewrites(std::string_view text);
 
 }  // namespace sam3::rewrite

@@ -148,7 +148,7 @@ void remove_dead(graph::EditableModel& model) {
   onnx::GraphProto& graph = *model.proto.mutable_graph();
   Names used;
   for (const auto& output : graph.output()) used.insert(output.name());
-  auto& nodes = *graph.mutable_node();
+  const auto& nodes = graph.node();
   std::vector<bool> stays(static_cast<std::size_t>(nodes.size()));
   for (int i = nodes.size() - 1; i >= 0; --i) {
     const auto& outputs = nodes[i].output();
@@ -157,17 +157,8 @@ void remove_dead(graph::EditableModel& model) {
     stays[static_cast<std::size_t>(i)] = needed;
     if (needed) graph::for_each_use(nodes[i], [&](const std::string& name) { used.insert(name); });
   }
-  int kept = 0;
-  for (int i = 0; i < nodes.size(); ++i)
-    if (stays[static_cast<std::size_t>(i)]) nodes.SwapElements(kept++, i);
-  nodes.DeleteSubrange(kept, nodes.size() - kept);
   std::erase_if(model.weights, [&](const auto& entry) { return !used.contains(entry.first); });
-  Names made;
-  for (const auto& node : nodes) made.insert(node.output().begin(), node.output().end());
-  auto& declared = *graph.mutable_value_info();
-  const auto gone = std::remove_if(declared.begin(), declared.end(),
-                                   [&](const auto& value) { return !made.contains(value.name()); });
-  declared.erase(gone, declared.end());
+  graph::keep_nodes(graph, stays, [](const std::string&) { return false; });
 }
 
 }  // namespace sam3::rewrite

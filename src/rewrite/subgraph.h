@@ -21,7 +21,6 @@ class GraphIndex {
  public:
   explicit GraphIndex(const graph::EditableModel& model);
 
-  const graph::EditableModel& model() const { return *model_; }
   // The node that makes a value; null for inputs and weights.
   const onnx::NodeProto* producer(std::string_view value) const;
   // The graph's inputs that a node depends on, as a set of bits: bit i for input i of `inputs`.

@@ -115,7 +115,7 @@ Result<LibraryInfo> load_library(const std::string& library) {
   return *loaded;
 }
 
-bool exact_sums_need_own_weights() {
+bool int8_sums_saturate() {
 #if defined(__x86_64__)
   // AVX-VNNI is bit 4 of EAX in leaf 7.1; not every compiler has a name for it.
   unsigned int a = 0, b = 0, c = 0, d = 0;

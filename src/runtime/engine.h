@@ -35,9 +35,10 @@ struct LibraryInfo {
 // kUnavailable if it cannot be loaded or is older than the headers of this build.
 Result<LibraryInfo> load_library(const std::string& library);
 
-// Sessions ask the engine for exact sums of int8 products. On processors without VNNI instructions
-// it then fails on graphs in which two MatMulInteger nodes share a weight; true if this is one.
-bool exact_sums_need_own_weights();
+// Whether this processor, one of x86-64 without VNNI instructions, adds products of bytes in
+// saturating 16 bits unless the engine is told not to. Sessions tell it; it then converts the weights
+// of int8 products, and fails on graphs in which two of them share a weight.
+bool int8_sums_saturate();
 
 // Immutable after create(); safe to share between threads. Sessions keep what they need of it
 // alive, so the order of destruction does not matter.

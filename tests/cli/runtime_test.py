@@ -91,6 +91,16 @@ class ModelFilesTest(ProgramTest):
         model = model_copy(self.path("no tokenizer"), without=("tokenizer",))
         self.assert_refused(self.detect(model, code=1), "tokenizer")
 
+    def test_what_is_missing_is_a_list(self):
+        model = self.path("two\nlines")
+        shutil.copytree(MODEL, model)
+        for graph in ("detector", "text_encoder"):
+            os.remove(os.path.join(model, graph, "model.onnx"))
+        lines = self.detect(model, code=1).err.splitlines()
+        self.assertEqual(len([line for line in lines if line.startswith("  - ")]), 2, lines)
+        self.assertIn("  - detector: ", "\n".join(lines))
+        self.assertTrue(all("two\\x0alines" in line for line in lines), lines)
+
     def test_checksums_on_request(self):
         def sums(model):
             graphs = {}

@@ -90,7 +90,7 @@ inline std::shared_ptr<const runtime::Session> open_session(const std::filesyste
   runtime::GraphSource source{file, "", ""};
   // As the library itself loads models.
   auto model = graph::ModelFile::read(file).value();
-  if (runtime::exact_sums_need_own_weights() &&
+  if (runtime::int8_sums_saturate() &&
       model.unshare_initializers("MatMulInteger", {1, 3}) +
               model.unshare_initializers("DequantizeLinear", {0, 1, 2}) >
           0)

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "engine.h"
-#include "model/package.h"
 
 namespace sam3::rewrite {
 namespace {
@@ -25,22 +24,8 @@ const DetectorCut& contract() {
   return *cut;
 }
 
-struct Case {
-  const char* name;
-  const char* folder;  // below the source tree
-
-  friend std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
-};
-
-class DetectorStagesTest : public testing::TestWithParam<Case> {
+class DetectorStagesTest : public testing::TestWithParam<GraphCase> {
  protected:
-  std::filesystem::path folder() const {
-    return std::filesystem::path(SAM3_SOURCE_DIR) / GetParam().folder;
-  }
-  graph::EditableModel whole() const {
-    auto file = graph::ModelFile::read(folder() / "model.onnx").value();
-    return model::editable(file, parse_rewrites("none").value()).value();
-  }
   // Made-up inputs of the declared sizes, with half of the prompt as padding.
   static Values inputs(const graph::EditableModel& detector) {
     Values values;
@@ -60,7 +45,7 @@ class DetectorStagesTest : public testing::TestWithParam<Case> {
     return values;
   }
   Values run(const graph::EditableModel& model, const Values& values) const {
-    return rewrite::run(model, folder(), values);
+    return rewrite::run(model, GetParam().folder(), values);
   }
 };
 
@@ -91,7 +76,7 @@ int products(const graph::EditableModel& model) {
 }
 
 TEST_P(DetectorStagesTest, GiveTheSameAnswers) {
-  const graph::EditableModel detector = whole();
+  const graph::EditableModel detector = GetParam().read();
   const DetectorStages stages = cut_detector(detector, contract(), true).value();
   ASSERT_TRUE(stages.only_kept);
   Values values = inputs(detector);
@@ -115,7 +100,7 @@ TEST_P(DetectorStagesTest, GiveTheSameAnswers) {
 }
 
 TEST_P(DetectorStagesTest, WorkIsDividedAndNotRepeated) {
-  const graph::EditableModel detector = whole();
+  const graph::EditableModel detector = GetParam().read();
   const DetectorStages stages = cut_detector(detector, contract(), true).value();
   const int in_stages = products(stages.picture) + products(stages.phrase) +
                         products(stages.objects) + products(stages.masks);
@@ -129,7 +114,7 @@ TEST_P(DetectorStagesTest, WorkIsDividedAndNotRepeated) {
 }
 
 TEST_P(DetectorStagesTest, AllMasksWhereThatIsWanted) {
-  const graph::EditableModel detector = whole();
+  const graph::EditableModel detector = GetParam().read();
   const DetectorStages stages = cut_detector(detector, contract(), false).value();
   EXPECT_FALSE(stages.only_kept);
   Values values = inputs(detector);
@@ -140,13 +125,13 @@ TEST_P(DetectorStagesTest, AllMasksWhereThatIsWanted) {
   expect_same_bits(values.at("pred_masks_bits").bytes(), expected.at("pred_masks_bits").bytes());
 }
 
-INSTANTIATE_TEST_SUITE_P(Exporters, DetectorStagesTest,
-                         testing::Values(Case{"Dynamo", "tests/data/tiny/dynamo/detector"},
-                                         Case{"TorchScript",
-                                              "tests/data/tiny/torchscript/detector"},
-                                         Case{"Int8", "tests/data/tiny/int8/detector"},
-                                         Case{"Converter", "models/demo/detector"}),
-                         [](const auto& given) { return std::string(given.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Exporters, DetectorStagesTest,
+    testing::Values(GraphCase{"Dynamo", "tests/data/tiny/dynamo/detector/model.onnx"},
+                    GraphCase{"TorchScript", "tests/data/tiny/torchscript/detector/model.onnx"},
+                    GraphCase{"Int8", "tests/data/tiny/int8/detector/model.onnx"},
+                    GraphCase{"Converter", "models/demo/detector/model.onnx"}),
+    [](const auto& given) { return std::string(given.param.name); });
 
 }  // namespace
 }  // namespace sam3::rewrite

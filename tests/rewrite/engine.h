@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/editable_model.h"
+#include "model/package.h"
 #include "runtime/engine.h"
 #include "runtime/session.h"
 #include "support/files.h"
@@ -22,6 +23,22 @@ inline std::shared_ptr<const runtime::Engine> engine() {
       runtime::Engine::create({.device = "cpu", .threads = 1}).value());
   return *shared;
 }
+
+// A graph of the source tree as it is run without rewrites.
+struct GraphCase {
+  const char* name;
+  const char* file;
+
+  std::filesystem::path path() const { return std::filesystem::path(SAM3_SOURCE_DIR) / file; }
+  std::filesystem::path folder() const { return path().parent_path(); }
+  graph::EditableModel read() const {
+    auto opened = graph::ModelFile::read(path()).value();
+    return model::editable(opened, kNone).value();
+  }
+  friend std::ostream& operator<<(std::ostream& out, const GraphCase& one) {
+    return out << one.name;
+  }
+};
 
 // All outputs of a model for those of the values that it takes.
 inline Values run(const graph::EditableModel& model, const std::filesystem::path& folder,
