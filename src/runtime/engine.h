@@ -36,8 +36,8 @@ struct LibraryInfo {
 Result<LibraryInfo> load_library(const std::string& library);
 
 // Whether this processor, one of x86-64 without VNNI instructions, adds products of bytes in
-// saturating 16 bits unless the engine is told not to. Sessions tell it; it then converts the weights
-// of int8 products, and fails on graphs in which two of them share a weight.
+// saturating 16 bits unless the engine is told not to. Sessions tell it; it then converts the
+// weights of int8 products, and fails on graphs in which two of them share a weight.
 bool int8_sums_saturate();
 
 // Immutable after create(); safe to share between threads. Sessions keep what they need of it
