@@ -63,8 +63,8 @@ Result<std::shared_ptr<const Session>> Session::open(std::shared_ptr<const Engin
       // shrinks.
       options.DisableMemPattern();
       options.DisableCpuMemArena();
-      // Sums of int8 graphs would be wrong otherwise, and answers differ between machines. Elsewhere
-      // this would only halve the speed: the engine turns to unsigned weights for it.
+      // Sums of int8 graphs would be wrong otherwise, and answers differ between machines.
+      // Elsewhere this would only halve the speed: the engine turns to unsigned weights for it.
       if (int8_sums_saturate()) options.AddConfigEntry("session.x64quantprecision", "1");
     }
     options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_ENABLE_ALL);
