@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "base/parallel.h"
 #include "runtime/environment.h"
+#include "runtime/tensor_memory.h"
 
 namespace sam3::runtime {
 
@@ -73,6 +74,17 @@ void ORT_API_CALL on_log(void*, OrtLoggingLevel severity, const char*, const cha
   }
 }
 
+// Fails where another part of the process has given the engine's environment an allocator; the
+// engine's own is used then.
+void register_memory(Engine::Environment& environment) {
+  try {
+    environment.env.RegisterAllocator(tensor_memory());
+    environment.own_memory = true;
+  } catch (const Ort::Exception& exception) {
+    log_line(LogLevel::kDebug, "tensors lie in the engine's memory: " + engine_message(exception));
+  }
+}
+
 // ONNX Runtime has one environment a process, with one pool; engines that ask for the same number
 // of threads while it lives share it.
 Result<std::shared_ptr<Engine::Environment>> shared_environment(int threads) {
@@ -96,6 +108,7 @@ Result<std::shared_ptr<Engine::Environment>> shared_environment(int threads) {
     pool.SetGlobalInterOpNumThreads(1);
     environment->env = Ort::Env(pool, on_log, nullptr, ORT_LOGGING_LEVEL_WARNING, "sam3");
     environment->env.DisableTelemetryEvents();
+    register_memory(*environment);
   } catch (const Ort::Exception& exception) {
     return Error{ErrorCode::kRuntime, engine_message(exception), "", ""};
   }

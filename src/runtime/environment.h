@@ -13,6 +13,7 @@ namespace sam3::runtime {
 struct Engine::Environment {
   Ort::Env env{nullptr};
   int threads = 1;
+  bool own_memory = false;  // tensors can lie in tensor_memory()
 };
 
 // One sentence from an exception of ONNX Runtime, without its status prefix and line breaks.

@@ -3,6 +3,7 @@
 #include "base/macros.h"
 #include "runtime/environment.h"
 #include "runtime/operators/attention.h"
+#include "runtime/tensor_memory.h"
 
 namespace sam3::runtime {
 
@@ -18,6 +19,14 @@ Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
 namespace {
+
+// What is kept for the next tensor goes when a graph has run or was loaded.
+struct UnusedMemory {
+  UnusedMemory() = default;
+  UnusedMemory(const UnusedMemory&) = delete;
+  UnusedMemory& operator=(const UnusedMemory&) = delete;
+  ~UnusedMemory() { release_unused_memory(); }
+};
 
 // The CPU provider needs no call; others are appended by ONNX Runtime's short names.
 Status append_provider(const Engine& engine, Ort::SessionOptions& options) {
@@ -55,6 +64,7 @@ Result<std::shared_ptr<const Session>> Session::open(std::shared_ptr<const Engin
   state->environment = engine->environment();
   state->name = std::move(name);
   state->file = source.file.string();
+  const UnusedMemory unused;
   try {
     Ort::SessionOptions options;
     options.DisablePerSessionThreads();
@@ -63,6 +73,8 @@ Result<std::shared_ptr<const Session>> Session::open(std::shared_ptr<const Engin
       // shrinks.
       options.DisableMemPattern();
       options.DisableCpuMemArena();
+      if (engine->environment()->own_memory)
+        options.AddConfigEntry("session.use_env_allocators", "1");
       // Sums of int8 graphs would be wrong otherwise, and answers differ between machines.
       // Elsewhere this would only halve the speed: the engine turns to unsigned weights for it.
       if (int8_sums_saturate()) options.AddConfigEntry("session.x64quantprecision", "1");
@@ -135,6 +147,7 @@ Result<std::vector<Tensor>> Session::run(std::span<const NamedTensor> inputs,
   const auto failed = [&](std::string message) {
     return Error{ErrorCode::kRuntime, std::move(message), state_->file, state_->name};
   };
+  const UnusedMemory unused;
   try {
     const Ort::MemoryInfo memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
     std::vector<std::string> names;  // with a terminating zero, which a string_view may lack

@@ -17,7 +17,7 @@ BOX_JITTER = 0.04  # spread of a box corner, as a part of the box's side (two st
 POINT_COUNTS = [1, 2, 3, 4, 5]  # points of a click prompt; one number for the whole batch
 POINT_COUNT_PROBABILITIES = (0.22, 0.4, 0.2, 0.1, 0.08)
 LOOSE = 0.15  # most that a box around a cut object is wider, as a part of its side, at each end
-CUT_PROMPTS = 0.75  # part of the click prompts of a picture with a cut object that are about it
+CUT_PROMPTS = 0.85  # part of the click prompts of a picture with a cut object that are about it
 BESIDE_OBJECT, ON_OBJECT, BOX_CORNERS, NO_POINT = 0, 1, (2, 3), -10  # labels of points
 TEXT_ONLY, CLS_ONLY, BOX_AND_CLS = 0, 1, 2  # values of TextPrompts.box_mode
 
@@ -209,7 +209,7 @@ class Clicks(_Tensors):
         slots = self.labels.shape[-1]
         part = int(rng.integers(2))
         mine, other = scene.parts[part], scene.parts[1 - part]
-        is_box = slots >= 2 and rng.random() < 0.8
+        is_box = slots >= 2 and rng.random() < 0.85
         used = 2 if is_box else 1
         is_negative = slots > used and rng.random() < 0.8
         is_part = is_negative or rng.random() < 0.4
