@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // of a cache line, and more than any vector unit asks for
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kLarge = std::size_t{4} << 20;          // least size of a large block
+constexpr std::size_t kLarge = std::size_t{4} << 20;         // least size of a large block
 constexpr std::size_t kMostUnused = std::size_t{256} << 20;  // bytes
 
 constexpr std::size_t round_up(std::size_t size, std::size_t unit) {
