@@ -49,7 +49,7 @@ class PointsTest(ProgramTest):
     def test_negative_clicks_take_their_part_away(self):
         # Two black halves with a gap between them; the click speaks against the right one.
         left, right = (120, 60, 190, 220), (210, 60, 280, 220)
-        for arguments, most in (("--point", "150,140"), 0.15), (("--box", "100,40,300,240"), 0.35):
+        for arguments, most in (("--point", "150,140"), 0.15), (("--box", "100,40,300,240"), 0.2):
             with self.subTest(arguments=arguments):
                 _, whole = self.points(picture("split.png"), *arguments)
                 _, part = self.points(picture("split.png"), *arguments, "--negative", "240,140")
